@@ -1,0 +1,2 @@
+//! The binary `cofferdam`.
+fn main() {}
