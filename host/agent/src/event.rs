@@ -1,0 +1,109 @@
+//! What observers of a run get to see, in the order in which it happens.
+
+use crate::hook::{Amendment, Refusal};
+use crate::message::{Arguments, AssistantMessage, Message};
+use crate::model::Step;
+use crate::receipt::SharedReceipt;
+use crate::tool::ToolResult;
+use futures::future::BoxFuture;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One event of a run. Events borrow: an observer that keeps something clones it.
+#[derive(Debug, Clone)]
+pub enum Event<'a> {
+    /// A run begins.
+    AgentStart,
+    /// One model answer and its tool results begin.
+    TurnStart,
+    /// A message begins: a prompt, an injected message, an answer, a tool result.
+    MessageStart { message: &'a Message },
+    /// An answer grows: the step and the message so far.
+    MessageUpdate { step: &'a Step, message: &'a AssistantMessage },
+    /// A message is complete and in the transcript.
+    MessageEnd { message: &'a Arc<Message> },
+    /// A call enters preflight.
+    ToolExecutionStart { call: CallEvent<'a> },
+    /// A running call reports progress.
+    ToolExecutionUpdate { call: CallEvent<'a>, partial: &'a ToolResult },
+    /// A call is final. Comes in completion order.
+    ToolExecutionEnd { call: CallEvent<'a>, end: &'a CallEnd },
+    /// A turn is over; the results are in source order.
+    TurnEnd { message: &'a Arc<Message>, tool_results: &'a [Arc<Message>] },
+    /// A run is over; always the last event. `messages` are those that the run added.
+    AgentEnd { messages: &'a [Arc<Message>] },
+}
+
+/// Which call an event is about.
+#[derive(Debug, Clone, Copy)]
+pub struct CallEvent<'a> {
+    /// The call's id.
+    pub id: &'a str,
+    /// The tool's name as the model wrote it.
+    pub name: &'a str,
+    /// The arguments as the model sent them, never the prepared or rewritten ones.
+    pub arguments: &'a Arguments,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone)]
+pub struct CallEnd {
+    /// The final result, hooks included.
+    pub result: ToolResult,
+    /// Whether the call counts as failed.
+    pub is_error: bool,
+    /// What ended the call; absent if the tool answered.
+    pub ended_by: Option<String>,
+    /// From the start of the tool to its end, hooks not included; zero if it never ran.
+    pub duration: Duration,
+    /// What the call cost, where its runner measures that.
+    pub receipt: Option<SharedReceipt>,
+    /// What each hook did that did something, in the order of the chain.
+    pub hooks: Vec<HookRecord>,
+}
+
+/// What one hook did to a call: for people and records, never for a model.
+#[derive(Debug, Clone)]
+pub struct HookRecord {
+    /// The hook's name.
+    pub hook: String,
+    /// What it did.
+    pub action: HookAction,
+    /// What it cost, where its runner measures that.
+    pub receipt: Option<SharedReceipt>,
+}
+
+/// What a hook did to a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HookAction {
+    /// Looked and let it be.
+    Kept,
+    /// Replaced the arguments.
+    Rewrote {
+        /// As they were.
+        from: Arguments,
+        /// As they are now.
+        to: Arguments,
+    },
+    /// Blocked the call.
+    Blocked(Refusal),
+    /// Had a person asked, who said yes or no.
+    Asked {
+        /// The answer.
+        approved: bool,
+    },
+    /// Amended the result.
+    Amended(Amendment),
+    /// Failed, with this text.
+    Failed(String),
+}
+
+/// Somebody who watches a run. A barrier: the loop goes on when every observer has dealt with an
+/// event, save that a slow observer of one call's update does not hold up another call. Events of
+/// calls that run at the same time may be delivered at the same time.
+///
+/// An observer cannot fail: there is no error in its type.
+pub trait Observer: Send + Sync {
+    /// Deals with one event.
+    fn on_event<'a>(&'a self, event: &'a Event<'a>) -> BoxFuture<'a, ()>;
+}

@@ -1,0 +1,140 @@
+//! Hooks around a tool call: `before` decides and may rewrite, `after` amends the result. A hook
+//! that fails damages one call, never the run.
+
+use crate::AbortSignal;
+use crate::message::{Arguments, AssistantMessage, Content};
+use crate::receipt::SharedReceipt;
+use crate::tool::{Call, ToolResult};
+use futures::future::BoxFuture;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The call that a hook is asked about.
+#[derive(Debug, Clone, Copy)]
+pub struct HookedCall<'a> {
+    /// The call, with the arguments as earlier hooks left them.
+    pub call: &'a Call,
+    /// The operator's name of the plugin that owns the tool; empty for a native tool.
+    pub plugin: &'a str,
+    /// The finished answer that holds the call.
+    pub assistant: &'a Arc<AssistantMessage>,
+}
+
+/// What shall become of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// It goes on as it is.
+    Proceed,
+    /// It goes on with these arguments.
+    Rewrite(Arguments),
+    /// It becomes an error result.
+    Block(Refusal),
+    /// A person decides, after the whole chain has run.
+    Ask(Question),
+}
+
+/// Why a call is blocked.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Refusal {
+    /// For the model; a standard sentence stands in for an empty one.
+    pub reason: String,
+    /// The blocked call's vote on ending the run after this batch.
+    pub terminate: Option<bool>,
+}
+
+/// What a person is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// A few words.
+    pub title: String,
+    /// What exactly will happen if the answer is yes.
+    pub message: String,
+}
+
+/// What a call that ran came to, as an after-hook sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Ran<'a> {
+    /// The result, as earlier hooks left it.
+    pub result: &'a ToolResult,
+    /// Whether the call counts as failed, as earlier hooks left it.
+    pub is_error: bool,
+    /// What ended the call; absent if the tool answered. See [`crate::tool::ToolFailure`].
+    pub ended_by: Option<&'a str>,
+    /// Wall time of the call.
+    pub duration: Duration,
+}
+
+/// Changes to a result: a field that is given replaces the old one whole, a missing one keeps it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Amendment {
+    /// New content.
+    pub content: Option<Vec<Content>>,
+    /// New details.
+    pub details: Option<Value>,
+    /// Whether the call counts as failed.
+    pub is_error: Option<bool>,
+    /// The call's vote on ending the run.
+    pub terminate: Option<bool>,
+}
+
+/// A hook's answer with its bill. `Err` is a failed hook, in words.
+#[derive(Debug)]
+pub struct Hooked<T> {
+    /// The answer, or why there is none.
+    pub answer: Result<T, String>,
+    /// What the hook cost, where its runner measures that.
+    pub receipt: Option<SharedReceipt>,
+}
+
+impl<T> From<Result<T, String>> for Hooked<T> {
+    fn from(answer: Result<T, String>) -> Self {
+        Self { answer, receipt: None }
+    }
+}
+
+/// A say before a call.
+pub trait BeforeHook: Send + Sync {
+    /// Names the hook in records and error texts.
+    fn name(&self) -> &str;
+
+    /// Decides on one call. Never asked for two calls at a time.
+    fn before<'a>(
+        &'a self,
+        call: HookedCall<'a>,
+        abort: &'a AbortSignal,
+    ) -> BoxFuture<'a, Hooked<Verdict>>;
+}
+
+/// A say after a call.
+pub trait AfterHook: Send + Sync {
+    /// Names the hook in records and error texts.
+    fn name(&self) -> &str;
+
+    /// Amends the result of one call; `call` has the arguments that the tool got. Calls of one
+    /// batch may be hooked at the same time.
+    fn after<'a>(
+        &'a self,
+        call: HookedCall<'a>,
+        ran: Ran<'a>,
+        abort: &'a AbortSignal,
+    ) -> BoxFuture<'a, Hooked<Amendment>>;
+}
+
+/// The person who is asked, or what stands for one.
+pub trait Approver: Send + Sync {
+    /// Puts one question. `arguments` are final: nothing changes them after a yes. The future is
+    /// dropped on abort. True is yes; anything that goes wrong is no.
+    fn approve<'a>(&'a self, approval: Approval<'a>) -> BoxFuture<'a, bool>;
+}
+
+/// One question with the call that it is about.
+#[derive(Debug, Clone, Copy)]
+pub struct Approval<'a> {
+    /// The hook that asks.
+    pub hook: &'a str,
+    /// What it asks.
+    pub question: &'a Question,
+    /// The call with its final arguments.
+    pub call: &'a Call,
+}
