@@ -1,0 +1,180 @@
+//! The one macro that makes a plugin out of functions, and what it calls.
+
+use serde_json::Value;
+
+use crate::contract::imports::types as wit;
+use crate::contract::{after, before, tools};
+use crate::failure::{Failure, Result};
+use crate::hook::{Amendment, HookedCall, Outcome, Verdict};
+use crate::tool::Tool;
+use crate::{call, convert};
+
+/// Exports a plugin: any of these parts, each at most once, in any order.
+///
+/// | part | value | is asked |
+/// |---|---|---|
+/// | `tools` | an array or `Vec` of [`Tool`] | what tools there are, and to run one |
+/// | `prepare` | `fn(tool: &str, arguments: Value) -> Result<Value>` | to repair the arguments of the plugin's own tools, before they are validated |
+/// | `before` | `fn(&HookedCall) -> Result<Verdict>` | what shall become of a call |
+/// | `after` | `fn(&HookedCall, &Outcome) -> Result<Amendment>` | what to change about a result |
+///
+/// ```
+/// use cofferdam_plugin::{HookedCall, Result, Verdict, export};
+///
+/// fn curfew(call: &HookedCall) -> Result<Verdict> {
+///     Ok(match call.tool.as_str() {
+///         "shell" => Verdict::block("no shell tonight; read_file is fine"),
+///         _ => Verdict::Proceed,
+///     })
+/// }
+///
+/// export! { before: curfew }
+/// ```
+#[macro_export]
+macro_rules! export {
+    ($($part:ident: $value:expr),+ $(,)?) => {
+        const _: () = {
+            // The type that stands for this plugin in the bindings.
+            struct Plugin;
+            // Keeps all that the parts name alive for the compiler where nothing is exported.
+            #[allow(dead_code)]
+            fn plugin() -> Plugin {
+                Plugin
+            }
+            $($crate::__export_part! { $part: $value })+
+        };
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_part {
+    (tools: $tools:expr) => {
+        impl $crate::contract::tools::interface::Guest for Plugin {
+            fn list_tools() -> ::std::vec::Vec<$crate::contract::tools::interface::Tool> {
+                $crate::__export::list_tools($tools)
+            }
+            fn call_tool(
+                call: $crate::contract::imports::types::ToolCall,
+            ) -> ::std::result::Result<
+                $crate::contract::imports::types::ToolResult,
+                $crate::contract::imports::types::Failure,
+            > {
+                $crate::__export::call_tool($tools, call)
+            }
+        }
+        // Elsewhere the names of the exports would upset the linker, and nobody would call them.
+        #[cfg(target_family = "wasm")]
+        $crate::contract::tools::export!(Plugin with_types_in $crate::contract::tools);
+    };
+    (prepare: $prepare:expr) => {
+        impl $crate::contract::preparation::interface::Guest for Plugin {
+            fn prepare_arguments(
+                tool: ::std::string::String,
+                arguments: ::std::string::String,
+            ) -> ::std::result::Result<::std::string::String, ::std::string::String> {
+                $crate::__export::prepare($prepare, tool, arguments)
+            }
+        }
+        #[cfg(target_family = "wasm")]
+        $crate::contract::preparation::export!(Plugin with_types_in $crate::contract::preparation);
+    };
+    (before: $before:expr) => {
+        impl $crate::contract::before::interface::Guest for Plugin {
+            fn before(
+                call: $crate::contract::imports::types::ToolCall,
+                context: $crate::contract::imports::types::HookContext,
+            ) -> ::std::result::Result<
+                $crate::contract::before::interface::Verdict,
+                ::std::string::String,
+            > {
+                $crate::__export::before($before, call, context)
+            }
+        }
+        #[cfg(target_family = "wasm")]
+        $crate::contract::before::export!(Plugin with_types_in $crate::contract::before);
+    };
+    (after: $after:expr) => {
+        impl $crate::contract::after::interface::Guest for Plugin {
+            fn after(
+                call: $crate::contract::imports::types::ToolCall,
+                outcome: $crate::contract::after::interface::Outcome,
+                context: $crate::contract::imports::types::HookContext,
+            ) -> ::std::result::Result<
+                $crate::contract::after::interface::Amendment,
+                ::std::string::String,
+            > {
+                $crate::__export::after($after, call, outcome, context)
+            }
+        }
+        #[cfg(target_family = "wasm")]
+        $crate::contract::after::export!(Plugin with_types_in $crate::contract::after);
+    };
+    ($part:ident: $value:expr) => {
+        ::std::compile_error!(::std::concat!(
+            "no part of a plugin: ", ::std::stringify!($part),
+            "; there are tools, prepare, before, after"
+        ));
+    };
+}
+
+/// Tools by any collection.
+pub fn list_tools(tools: impl IntoIterator<Item = Tool>) -> Vec<tools::interface::Tool> {
+    tools.into_iter().map(Into::into).collect()
+}
+
+/// Finds the tool and runs the call.
+pub fn call_tool(
+    tools: impl IntoIterator<Item = Tool>,
+    call: wit::ToolCall,
+) -> Result<wit::ToolResult, wit::Failure> {
+    call::begin(call.id, call.name.clone());
+    let run = || {
+        let tool = tools.into_iter().find(|tool| tool.name == call.name);
+        let tool = tool
+            .ok_or_else(|| Failure::rejected(format!("no tool `{}` in this plugin", call.name)))?;
+        tool.run(convert::json("arguments", &call.arguments)?)
+    };
+    run().map(Into::into).map_err(Into::into)
+}
+
+/// Repairs arguments.
+pub fn prepare(
+    prepare: fn(&str, Value) -> Result<Value>,
+    tool: String,
+    arguments: String,
+) -> Result<String, String> {
+    call::begin(String::new(), tool.clone());
+    let run = || prepare(&tool, convert::json("arguments", &arguments)?);
+    run()
+        .map(|arguments| arguments.to_string())
+        .map_err(|failure| failure.message)
+}
+
+/// Asks the hook before a call.
+pub fn before(
+    hook: fn(&HookedCall) -> Result<Verdict>,
+    call: wit::ToolCall,
+    context: wit::HookContext,
+) -> Result<before::interface::Verdict, String> {
+    call::begin(call.id.clone(), call.name.clone());
+    let run = || hook(&convert::hooked_call(call, context)?);
+    run().map(Into::into).map_err(|failure| failure.message)
+}
+
+/// Asks the hook after a call.
+pub fn after(
+    hook: fn(&HookedCall, &Outcome) -> Result<Amendment>,
+    call: wit::ToolCall,
+    outcome: after::interface::Outcome,
+    context: wit::HookContext,
+) -> Result<after::interface::Amendment, String> {
+    call::begin(call.id.clone(), call.name.clone());
+    let run = || {
+        hook(
+            &convert::hooked_call(call, context)?,
+            &convert::outcome(outcome)?,
+        )
+    };
+    run().map(Into::into).map_err(|failure| failure.message)
+}
