@@ -1,2 +1,32 @@
-//! The binary `cofferdam`.
-fn main() {}
+//! The binary `cofferdam`. Only this crate prints, and only this file exits.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the one crate whose business is to print"
+)]
+
+mod args;
+mod commands;
+mod exit;
+mod render;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(problem) => {
+            eprintln!("error: start the runtime: {problem}");
+            return exit::FAILED.into();
+        }
+    };
+    let exit = runtime.block_on(commands::run(args)).unwrap_or_else(|problem| {
+        eprintln!("error: {problem:#}");
+        exit::of(&problem)
+    });
+    // A blocking read of standard input must not keep the process alive.
+    runtime.shutdown_background();
+    exit.into()
+}

@@ -1,0 +1,339 @@
+//! The operator's file, `cofferdam.toml`: which model, which plugins, what each may touch, which
+//! hooks stand before and after their tools. Unknown keys are errors; paths are relative to the
+//! file.
+
+use crate::patterns::ToolPatterns;
+use cofferdam_sandbox::{Grants, Limits};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// The whole file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Which model answers.
+    pub model: Option<ModelEntry>,
+    /// How the loop runs.
+    #[serde(default)]
+    pub agent: AgentEntry,
+    /// The plugins that may be loaded; no other is.
+    #[serde(default)]
+    pub plugins: Vec<PluginEntry>,
+    /// The hooks, in the order of the chain.
+    #[serde(default)]
+    pub hooks: Vec<HookEntry>,
+    /// When a person is asked.
+    #[serde(default)]
+    pub approval: ApprovalEntry,
+}
+
+/// `[model]`: which model answers.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "provider", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ModelEntry {
+    /// Answers from a file: offline, the same every time.
+    Scripted {
+        /// A JSON list of answers.
+        script: PathBuf,
+    },
+}
+
+/// `[agent]`: how the loop runs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AgentEntry {
+    /// `parallel` (default) or `sequential`.
+    pub tool_execution: ToolExecutionEntry,
+    /// The system prompt of every request.
+    pub system_prompt: String,
+    /// Repair arguments that lose nothing by it (`"5"` for an integer) before they are validated.
+    pub coerce_arguments: bool,
+    /// Turns of one run after which it ends with a message.
+    pub max_turns: Option<u32>,
+    /// Answers in a row that the output limit cut, after which the run ends with a message.
+    pub max_truncated_answers: Option<u32>,
+}
+
+impl Default for AgentEntry {
+    fn default() -> Self {
+        Self {
+            tool_execution: ToolExecutionEntry::Parallel,
+            system_prompt: "You are a helpful agent. Use the tools that you are given.".into(),
+            coerce_arguments: true,
+            max_turns: None,
+            max_truncated_answers: None,
+        }
+    }
+}
+
+/// How the calls of one answer run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolExecutionEntry {
+    /// Together, as far as their tools allow.
+    Parallel,
+    /// One after the other.
+    Sequential,
+}
+
+/// `[[plugins]]`: one plugin and what it may touch.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PluginEntry {
+    /// The operator's name for it; unique.
+    pub name: String,
+    /// The component.
+    pub path: PathBuf,
+    /// The SHA-256 of the file in hex. Required unless unpinned plugins are allowed.
+    pub sha256: Option<String>,
+    /// The tools to offer; all by default.
+    pub tools: Option<Vec<String>>,
+    /// Put before the name of each of its tools.
+    #[serde(default)]
+    pub prefix: String,
+    /// What it may touch; nothing by default.
+    #[serde(default)]
+    pub grants: Grants,
+    /// Its brakes, where they differ from the defaults.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+/// `[[hooks]]`: one plugin's say before or after tool calls.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HookEntry {
+    /// The name of a plugin of the list.
+    pub plugin: String,
+    /// Where it has its say.
+    pub on: Vec<HookPoint>,
+    /// Patterns of the tools that it is asked about; every tool by default.
+    #[serde(default = "every_tool")]
+    pub tools: Vec<String>,
+    /// What a failure before a call does to it.
+    #[serde(default)]
+    pub before_failure: BeforeFailureEntry,
+    /// What a failure after a call does to its result.
+    #[serde(default)]
+    pub after_failure: AfterFailureEntry,
+    /// Whether it may rewrite arguments.
+    #[serde(default)]
+    pub rewrites: RewritesEntry,
+}
+
+/// Where a hook has its say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookPoint {
+    /// Before a call runs.
+    Before,
+    /// After a call ran.
+    After,
+}
+
+/// What a failed before-hook does to the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BeforeFailureEntry {
+    /// It is blocked.
+    #[default]
+    Block,
+    /// A person is asked.
+    Ask,
+    /// It goes on.
+    Proceed,
+}
+
+/// What a failed after-hook does to the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AfterFailureEntry {
+    /// It becomes an error.
+    #[default]
+    Error,
+    /// It stays.
+    Keep,
+}
+
+/// What a hook may do to arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RewritesEntry {
+    /// Rewrite them; nobody checks again (the reference's rule).
+    #[default]
+    Trusted,
+    /// Rewrite them; they are validated again.
+    Revalidated,
+    /// Not rewrite them: a rewrite is a failure of the hook.
+    Forbidden,
+}
+
+/// `[approval]`: when a person is asked.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ApprovalEntry {
+    /// Patterns of the tools whose calls a person must approve.
+    pub ask: Vec<String>,
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("read the configuration {}: {problem}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        problem: std::io::Error,
+    },
+    /// The file is no configuration.
+    #[error("{}: {problem}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Where and what, with the line.
+        problem: toml::de::Error,
+    },
+    /// The entries contradict each other.
+    #[error("{}: {problem}", path.display())]
+    Meaning {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and the line that settles it.
+        problem: String,
+    },
+}
+
+impl Config {
+    /// Reads a configuration; its relative paths become relative to the file's folder.
+    pub fn read(path: &Path) -> Result<Config, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|problem| ConfigError::Read { path: path.into(), problem })?;
+        Self::parse(&text, path)
+    }
+
+    /// Reads a configuration from text that came from `path`.
+    pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
+        let config: Config = toml::from_str(text)
+            .map_err(|problem| ConfigError::Format { path: path.into(), problem })?;
+        config
+            .check()
+            .map_err(|problem| ConfigError::Meaning { path: path.into(), problem })?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Ok(config.relative_to(folder))
+    }
+
+    /// The entry of the plugin whose file this is.
+    pub fn plugin_at(&self, file: &Path) -> Option<&PluginEntry> {
+        let same = |entry: &&PluginEntry| match (entry.path.canonicalize(), file.canonicalize()) {
+            (Ok(one), Ok(other)) => one == other,
+            _ => entry.path == file,
+        };
+        self.plugins.iter().find(same)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (at, entry) in self.plugins.iter().enumerate() {
+            if self.plugins[..at].iter().any(|earlier| earlier.name == entry.name) {
+                return Err(format!(
+                    "two plugins are named `{}`: give each [[plugins]] a `name` of its own",
+                    entry.name
+                ));
+            }
+        }
+        for hook in &self.hooks {
+            if !self.plugins.iter().any(|plugin| plugin.name == hook.plugin) {
+                return Err(format!(
+                    "a hook names the plugin `{}`, and no [[plugins]] has `name = \"{0}\"`",
+                    hook.plugin
+                ));
+            }
+            if hook.on.is_empty() {
+                return Err(format!(
+                    "the hook of `{}` is never asked: say `on = [\"before\"]`, `[\"after\"]` or both",
+                    hook.plugin
+                ));
+            }
+        }
+        for patterns in self.hooks.iter().map(|hook| &hook.tools).chain([&self.approval.ask]) {
+            ToolPatterns::parse(patterns)?;
+        }
+        Ok(())
+    }
+
+    fn relative_to(mut self, folder: &Path) -> Self {
+        if let Some(ModelEntry::Scripted { script }) = &mut self.model {
+            *script = folder.join(&*script);
+        }
+        for entry in &mut self.plugins {
+            entry.path = folder.join(&entry.path);
+            entry.grants = std::mem::take(&mut entry.grants).relative_to(folder);
+        }
+        self
+    }
+}
+
+fn every_tool() -> Vec<String> {
+    vec!["*".into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        Config::parse(text, Path::new("conf/cofferdam.toml")).map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_file() {
+        let config = parse(
+            r#"
+            model = { provider = "scripted", script = "answers.json" }
+            [[plugins]]
+            name = "files"
+            path = "../files.wasm"
+            grants.files = [{ host = "work", guest = "/workspace", access = "read-write" }]
+            limits = { wall_ms = 5000 }
+            [[hooks]]
+            plugin = "files"
+            on = ["before"]
+            "#,
+        )
+        .unwrap();
+        let Some(ModelEntry::Scripted { script }) = &config.model else { panic!("no model") };
+        assert_eq!(script, Path::new("conf/answers.json"));
+        assert_eq!(config.plugins[0].path, Path::new("conf/../files.wasm"));
+        assert_eq!(config.plugins[0].grants.files[0].host, Path::new("conf/work"));
+        assert_eq!(config.plugins[0].limits.wall_ms, 5000);
+        assert_eq!(config.hooks[0].tools, ["*"]);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        for (text, wants) in [
+            ("[agent]\nsystem_promt = 1", vec!["line 2", "unknown field `system_promt`", "system_prompt"]),
+            ("[[plugins]]\nname = \"a\"", vec!["line 1", "missing field `path`"]),
+            ("[model]\nprovider = \"magic\"", vec!["unknown variant `magic`", "scripted"]),
+            (
+                "[[plugins]]\nname = \"a\"\npath = \"a\"\nlimits = { wall = 1 }",
+                vec!["line 4", "unknown limit `wall`; did you mean `wall_ms`?"],
+            ),
+            (
+                "[[plugins]]\nname = \"a\"\npath = \"a\"\n[[plugins]]\nname = \"a\"\npath = \"b\"",
+                vec!["two plugins are named `a`"],
+            ),
+            (
+                "[[hooks]]\nplugin = \"g\"\non = [\"before\"]",
+                vec!["a hook names the plugin `g`", "`name = \"g\"`"],
+            ),
+            ("[approval]\nask = [\"a[\"]", vec!["`a[` is no pattern of tool names"]),
+        ] {
+            let problem = parse(text).unwrap_err();
+            for want in wants {
+                assert!(problem.contains(want), "{text}\n{problem}");
+            }
+        }
+    }
+}

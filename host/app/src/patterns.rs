@@ -1,0 +1,45 @@
+//! Patterns of tool names, such as `write_*`.
+
+use glob::Pattern;
+
+/// A list of patterns; a name matches if one of them does.
+#[derive(Debug, Clone, Default)]
+pub struct ToolPatterns(Vec<Pattern>);
+
+impl ToolPatterns {
+    /// Reads patterns; `Err` says which one is none.
+    pub fn parse(patterns: &[String]) -> Result<Self, String> {
+        let one = |text: &String| {
+            Pattern::new(text).map_err(|problem| {
+                format!("`{text}` is no pattern of tool names such as `write_*`: {problem}")
+            })
+        };
+        patterns.iter().map(one).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether a tool of this name is meant.
+    pub fn matches(&self, tool: &str) -> bool {
+        self.0.iter().any(|pattern| pattern.matches(tool))
+    }
+
+    /// Whether no tool can be meant.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ToolPatterns;
+
+    #[test]
+    fn names_match_patterns() {
+        let patterns = ToolPatterns::parse(&["write_*".into(), "shell".into()]).unwrap();
+        for (tool, matches) in
+            [("write_file", true), ("shell", true), ("rewrite_file", false), ("shells", false)]
+        {
+            assert_eq!(patterns.matches(tool), matches, "{tool}");
+        }
+        assert!(!ToolPatterns::default().matches("any"));
+    }
+}

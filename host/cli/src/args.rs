@@ -1,0 +1,104 @@
+//! The command line.
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Runs agents whose tools and hooks are sandboxed WebAssembly components.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cofferdam",
+    version,
+    after_help = "Exit codes: 0 done, 1 failed, 2 refused before anything ran, 130 aborted.\n\n\
+        Examples:\n  \
+        cofferdam run --config cofferdam.toml \"What does this project do?\"\n  \
+        cofferdam plugin inspect calc.wasm\n  \
+        cofferdam plugin call calc.wasm calc '{\"expression\": \"1/3 + 1/6\"}'"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run an agent on a prompt.
+    Run(RunArgs),
+    /// Look at plugins and try them, without an agent.
+    #[command(subcommand)]
+    Plugin(PluginCommand),
+}
+
+/// Run an agent on a prompt.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Events go to standard output as they happen; with --print only the answer does, and \
+        the events go to standard error. Ctrl-C aborts the run, a second one leaves at once.\n\n\
+        Exit codes: 0 answered, 1 the model failed, 2 refused before it ran, 130 aborted.\n\n\
+        Example: cofferdam run --print --config cofferdam.toml \"What does this project do?\""
+)]
+pub(crate) struct RunArgs {
+    /// What to do; read from standard input if it is `-` or absent.
+    pub(crate) prompt: Option<String>,
+    /// The operator's file.
+    #[arg(long, value_name = "FILE", default_value = "cofferdam.toml")]
+    pub(crate) config: PathBuf,
+    /// Print the answer alone on standard output, for scripts.
+    #[arg(long)]
+    pub(crate) print: bool,
+    /// Print every event as one line of JSON on standard output.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Load plugins whose entry has no sha256.
+    #[arg(long)]
+    pub(crate) allow_unpinned: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PluginCommand {
+    /// Show what a file is, exports and imports, without running any of it.
+    #[command(after_help = "Example: cofferdam plugin inspect calc.wasm --json")]
+    Inspect(InspectArgs),
+    /// Run one call of one tool in the sandbox, and show its receipt.
+    #[command(after_help = "Exit codes: 0 a result, 1 an error result, 2 refused before it ran.\n\n\
+            Examples:\n  \
+            cofferdam plugin call calc.wasm calc '{\"expression\": \"2^64\"}'\n  \
+            cofferdam plugin call files.wasm read_file '{\"path\": \"/docs/README.md\"}' \\\n    \
+            --grant files=.:/docs:read-only --limit wall_ms=2000\n  \
+            cofferdam plugin call fetch.wasm fetch '{\"url\": \"https://example.com/\"}' \\\n    \
+            --grant 'http=GET https://example.com/'")]
+    Call(CallArgs),
+}
+
+/// Show what a file is, exports and imports.
+#[derive(Debug, clap::Args)]
+pub(crate) struct InspectArgs {
+    /// A component, as .wasm or .wat.
+    pub(crate) file: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Run one call of one tool.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CallArgs {
+    /// A component, as .wasm or .wat.
+    pub(crate) file: PathBuf,
+    /// The tool's name.
+    pub(crate) tool: String,
+    /// The arguments as a JSON object; `-` reads them from standard input.
+    #[arg(value_name = "JSON", default_value = "{}")]
+    pub(crate) arguments: String,
+    /// Take limits and grants from the entry of this file in an operator's file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Set a limit, such as wall_ms=2000; may be repeated.
+    #[arg(long = "limit", value_name = "KEY=VALUE")]
+    pub(crate) limits: Vec<String>,
+    /// Grant something, such as files=./data:/data:read-only; may be repeated.
+    #[arg(long = "grant", value_name = "KEY=VALUE")]
+    pub(crate) grants: Vec<String>,
+    /// Print one line of JSON, also on a terminal.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
