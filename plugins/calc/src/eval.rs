@@ -26,13 +26,7 @@ pub(crate) struct Fault {
 
 /// The value of an expression; square roots that do not end are taken to `digits` places.
 pub(crate) fn evaluate(text: &str, digits: u32) -> Result<Number, Fault> {
-    let mut reader = Reader {
-        tokens: tokens(text)?,
-        next: 0,
-        depth: 0,
-        work_bits: 0,
-        digits,
-    };
+    let mut reader = Reader { tokens: tokens(text)?, next: 0, depth: 0, work_bits: 0, digits };
     let value = reader.sum()?;
     match reader.peek() {
         Token::End => Ok(value),
@@ -53,11 +47,7 @@ impl Reader {
         let mut left = self.product()?;
         while let Some((sign, column)) = self.sign_of(&['+', '-']) {
             let right = self.product()?;
-            let value = if sign == '+' {
-                left.plus(&right)
-            } else {
-                left.minus(&right)
-            };
+            let value = if sign == '+' { left.plus(&right) } else { left.minus(&right) };
             left = self.bounded(column, Ok(value))?;
         }
         Ok(left)
@@ -123,10 +113,7 @@ impl Reader {
 
     fn arguments(&mut self, name: &str, column: usize) -> Result<Vec<Number>, Fault> {
         if !function::NAMES.contains(&name) {
-            let message = format!(
-                "no function `{name}`; there are {}",
-                function::NAMES.join(", ")
-            );
+            let message = format!("no function `{name}`; there are {}", function::NAMES.join(", "));
             return Err(Fault { column, message });
         }
         if self.sign_of(&['(']).is_none() {
@@ -141,9 +128,7 @@ impl Reader {
     }
 
     fn close(&mut self) -> Result<(), Fault> {
-        self.sign_of(&[')'])
-            .map(drop)
-            .ok_or_else(|| self.fault("expected `)`"))
+        self.sign_of(&[')']).map(drop).ok_or_else(|| self.fault("expected `)`"))
     }
 
     fn nested(&mut self, read: fn(&mut Self) -> Result<Number, Fault>) -> Result<Number, Fault> {
@@ -165,9 +150,7 @@ impl Reader {
         }
         self.work_bits += value.bits();
         if self.work_bits > WORK_BITS_MAX {
-            return Err(fault(
-                "too much work for one expression; split it".to_owned(),
-            ));
+            return Err(fault("too much work for one expression; split it".to_owned()));
         }
         Ok(value)
     }
@@ -193,9 +176,6 @@ impl Reader {
     }
 
     fn fault(&self, message: &str) -> Fault {
-        Fault {
-            column: self.column(),
-            message: message.to_owned(),
-        }
+        Fault { column: self.column(), message: message.to_owned() }
     }
 }

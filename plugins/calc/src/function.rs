@@ -7,18 +7,8 @@ use num_traits::{One, Signed, ToPrimitive};
 
 use crate::number::{self, Number};
 
-pub(crate) const NAMES: [&str; 10] = [
-    "abs",
-    "min",
-    "max",
-    "floor",
-    "ceil",
-    "round",
-    "gcd",
-    "lcm",
-    "factorial",
-    "sqrt",
-];
+pub(crate) const NAMES: [&str; 10] =
+    ["abs", "min", "max", "floor", "ceil", "round", "gcd", "lcm", "factorial", "sqrt"];
 
 /// The largest whose factorial stays below the limit on digits.
 const FACTORIAL_MAX: u32 = 3_248;
@@ -40,10 +30,7 @@ pub(crate) fn apply(name: &str, arguments: &[Number], digits: u32) -> Result<Num
         ("factorial", [n]) => factorial(n)?,
         ("sqrt", [x]) => return sqrt(x, digits),
         _ => {
-            return Err(format!(
-                "`{name}` does not take {} arguments",
-                arguments.len()
-            ));
+            return Err(format!("`{name}` does not take {} arguments", arguments.len()));
         }
     };
     Ok(Number { ratio, exact })
@@ -51,13 +38,10 @@ pub(crate) fn apply(name: &str, arguments: &[Number], digits: u32) -> Result<Num
 
 /// Half away from zero, at a place after the decimal point.
 fn round(x: &BigRational, places: &Number) -> Result<BigRational, String> {
-    let places = places
-        .whole()
-        .and_then(|places| places.to_u32())
-        .filter(|places| *places <= PLACES_MAX);
-    let places = places.ok_or(format!(
-        "places of `round` is a whole number from 0 to {PLACES_MAX}"
-    ))?;
+    let places =
+        places.whole().and_then(|places| places.to_u32()).filter(|places| *places <= PLACES_MAX);
+    let places =
+        places.ok_or(format!("places of `round` is a whole number from 0 to {PLACES_MAX}"))?;
     let scale = BigRational::from_integer(BigInt::from(10).pow(places));
     Ok((x * &scale).round() / scale)
 }
@@ -67,10 +51,7 @@ fn fold(numbers: &[Number], better: for<'a> fn(&'a Number, &'a Number) -> &'a Nu
     for number in &numbers[1..] {
         best = better(best, number);
     }
-    Number {
-        ratio: best.ratio.clone(),
-        exact: numbers.iter().all(|number| number.exact),
-    }
+    Number { ratio: best.ratio.clone(), exact: numbers.iter().all(|number| number.exact) }
 }
 
 /// Folds whole numbers, and stops where the result outgrows the limit.
@@ -79,12 +60,8 @@ fn whole_fold(
     numbers: &[Number],
     step: fn(&BigInt, &BigInt) -> BigInt,
 ) -> Result<BigRational, String> {
-    let whole = |number: &Number| {
-        number
-            .whole()
-            .cloned()
-            .ok_or(format!("`{name}` takes whole numbers"))
-    };
+    let whole =
+        |number: &Number| number.whole().cloned().ok_or(format!("`{name}` takes whole numbers"));
     let mut result = whole(&numbers[0])?.abs();
     for number in &numbers[1..] {
         result = step(&result, &whole(number)?);
@@ -103,9 +80,7 @@ fn factorial(n: &Number) -> Result<BigRational, String> {
     let n = n.to_u32().filter(|n| *n <= FACTORIAL_MAX);
     let n =
         n.ok_or_else(|| format!("{}; factorial goes to {FACTORIAL_MAX}", number::too_large()))?;
-    Ok(BigRational::from_integer(
-        (2..=n).fold(BigInt::one(), |product, factor| product * factor),
-    ))
+    Ok(BigRational::from_integer((2..=n).fold(BigInt::one(), |product, factor| product * factor)))
 }
 
 /// Exact for squares of fractions; else cut a few places behind the digits that are shown.
@@ -117,17 +92,9 @@ fn sqrt(x: &Number, digits: u32) -> Result<Number, String> {
     }
     let (numerator, denominator) = (ratio.numer().sqrt(), ratio.denom().sqrt());
     if &numerator * &numerator == *ratio.numer() && &denominator * &denominator == *ratio.denom() {
-        return Ok(Number {
-            ratio: BigRational::new(numerator, denominator),
-            exact: x.exact,
-        });
+        return Ok(Number { ratio: BigRational::new(numerator, denominator), exact: x.exact });
     }
     let scale = BigInt::from(10).pow(digits + GUARD);
-    let scaled = (ratio.numer() * &scale * &scale)
-        .div_floor(ratio.denom())
-        .sqrt();
-    Ok(Number {
-        ratio: BigRational::new(scaled, scale),
-        exact: false,
-    })
+    let scaled = (ratio.numer() * &scale * &scale).div_floor(ratio.denom()).sqrt();
+    Ok(Number { ratio: BigRational::new(scaled, scale), exact: false })
 }

@@ -142,10 +142,7 @@ mod tests {
     use super::*;
 
     fn check(expression: &str, expected: &str) {
-        let args = Calc {
-            expressions: vec![expression.to_owned()],
-            digits: None,
-        };
+        let args = Calc { expressions: vec![expression.to_owned()], digits: None };
         let text = calc(args).map_or_else(|failure| failure.message, |reply| reply.to_text());
         assert_eq!(text, expected);
     }
@@ -157,10 +154,7 @@ mod tests {
         check("2/3", "2/3 = 2/3 ≈ 0.6666666667");
         check("2^100", "2^100 = 1267650600228229401496703205376");
         check("-2/3", "-2/3 = -2/3 ≈ -0.6666666667");
-        check(
-            "1/10^20",
-            "1/10^20 = 1/100000000000000000000 ≈ 0.0000000000",
-        );
+        check("1/10^20", "1/10^20 = 1/100000000000000000000 ≈ 0.0000000000");
     }
 
     #[test]
@@ -187,31 +181,19 @@ mod tests {
 
     #[test]
     fn a_fault_points_at_its_column() {
-        check(
-            "1 / (2 - 2)",
-            "expression 1, column 3: division by zero\n1 / (2 - 2)\n  ^",
-        );
+        check("1 / (2 - 2)", "expression 1, column 3: division by zero\n1 / (2 - 2)\n  ^");
         check(
             "2 + * 3",
             "expression 1, column 5: expected a number, a function or `(`\n2 + * 3\n    ^",
         );
-        check(
-            "(1 + 2",
-            "expression 1, column 7: expected `)`\n(1 + 2\n      ^",
-        );
-        check(
-            "2 $ 3",
-            "expression 1, column 3: unexpected `$`\n2 $ 3\n  ^",
-        );
+        check("(1 + 2", "expression 1, column 7: expected `)`\n(1 + 2\n      ^");
+        check("2 $ 3", "expression 1, column 3: unexpected `$`\n2 $ 3\n  ^");
     }
 
     #[test]
     fn work_is_bounded() {
         let too_large = |expression: &str| {
-            let args = Calc {
-                expressions: vec![expression.to_owned()],
-                digits: None,
-            };
+            let args = Calc { expressions: vec![expression.to_owned()], digits: None };
             let message = calc(args).unwrap_err().message;
             assert!(message.contains("10000 digits"), "{message}");
         };
@@ -221,24 +203,15 @@ mod tests {
         too_large("factorial(5000)");
         too_large("factorial(3000) * factorial(3000)");
         let deep = "(".repeat(1_000);
-        let args = Calc {
-            expressions: vec![deep],
-            digits: None,
-        };
+        let args = Calc { expressions: vec![deep], digits: None };
         assert!(calc(args).unwrap_err().message.contains("nested"));
     }
 
     #[test]
     fn sloppy_arguments_are_repaired() {
         let expected = json!({ "expressions": ["1+1"] });
-        assert_eq!(
-            prepare("calc", json!({ "expression": "1+1" })).unwrap(),
-            expected
-        );
-        assert_eq!(
-            prepare("calc", json!({ "expressions": "1+1" })).unwrap(),
-            expected
-        );
+        assert_eq!(prepare("calc", json!({ "expression": "1+1" })).unwrap(), expected);
+        assert_eq!(prepare("calc", json!({ "expressions": "1+1" })).unwrap(), expected);
         assert_eq!(prepare("calc", expected.clone()).unwrap(), expected);
     }
 }

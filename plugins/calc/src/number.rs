@@ -68,10 +68,7 @@ impl Number {
     }
 
     pub(crate) fn negated(self) -> Self {
-        Self {
-            ratio: -self.ratio,
-            exact: self.exact,
-        }
+        Self { ratio: -self.ratio, exact: self.exact }
     }
 
     /// Whole exponents only; anything else is a root. The size is estimated before the power is taken.
@@ -121,20 +118,13 @@ impl Number {
         let places = digits as usize;
         let text = format!("{:0>width$}", all.abs().to_string(), width = places + 1);
         let (whole, fraction) = text.split_at(text.len() - places);
-        let fraction = if rounded {
-            fraction
-        } else {
-            fraction.trim_end_matches('0')
-        };
+        let fraction = if rounded { fraction } else { fraction.trim_end_matches('0') };
         let sign = if all.is_negative() { "-" } else { "" };
         let point = if fraction.is_empty() { "" } else { "." };
         (format!("{sign}{whole}{point}{fraction}"), rounded)
     }
 
     fn with(&self, other: &Self, ratio: BigRational) -> Self {
-        Self {
-            ratio,
-            exact: self.exact && other.exact,
-        }
+        Self { ratio, exact: self.exact && other.exact }
     }
 }

@@ -43,21 +43,12 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Placed>, Fault> {
             c => {
                 at += 1;
                 let message = || format!("unexpected `{}`", c.escape_debug());
-                Token::Sign(sign(c).ok_or_else(|| Fault {
-                    column: start + 1,
-                    message: message(),
-                })?)
+                Token::Sign(sign(c).ok_or_else(|| Fault { column: start + 1, message: message() })?)
             }
         };
-        tokens.push(Placed {
-            token,
-            column: start + 1,
-        });
+        tokens.push(Placed { token, column: start + 1 });
     }
-    tokens.push(Placed {
-        token: Token::End,
-        column: chars.len() + 1,
-    });
+    tokens.push(Placed { token: Token::End, column: chars.len() + 1 });
     Ok(tokens)
 }
 

@@ -39,27 +39,12 @@ macro_rules! world {
     };
 }
 
-world!(
-    tools,
-    "tool-plugin",
-    "cofferdam_plugin::contract::tools",
-    tools
-);
+world!(tools, "tool-plugin", "cofferdam_plugin::contract::tools", tools);
 world!(
     preparation,
     "preparation-plugin",
     "cofferdam_plugin::contract::preparation",
     argument_preparation
 );
-world!(
-    before,
-    "guard-plugin",
-    "cofferdam_plugin::contract::before",
-    before_tool_call
-);
-world!(
-    after,
-    "audit-plugin",
-    "cofferdam_plugin::contract::after",
-    after_tool_call
-);
+world!(before, "guard-plugin", "cofferdam_plugin::contract::before", before_tool_call);
+world!(after, "audit-plugin", "cofferdam_plugin::contract::after", after_tool_call);

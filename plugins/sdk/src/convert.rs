@@ -57,11 +57,7 @@ impl From<Failure> for wit::Failure {
             FailureKind::Unavailable => wit::FailureKind::Unavailable,
             FailureKind::Other => wit::FailureKind::Other,
         };
-        Self {
-            kind,
-            code: failure.code,
-            message: failure.message,
-        }
+        Self { kind, code: failure.code, message: failure.message }
     }
 }
 
@@ -110,10 +106,7 @@ pub(crate) fn outcome(outcome: after::interface::Outcome) -> Result<Outcome> {
     Ok(Outcome {
         reply: Reply {
             content: result.content.into_iter().map(Into::into).collect(),
-            details: result
-                .details
-                .map(|details| json("details", &details))
-                .transpose()?,
+            details: result.details.map(|details| json("details", &details)).transpose()?,
             is_error: result.is_error,
             terminate: result.terminate,
         },

@@ -146,9 +146,7 @@ pub fn prepare(
 ) -> Result<String, String> {
     call::begin(String::new(), tool.clone());
     let run = || prepare(&tool, convert::json("arguments", &arguments)?);
-    run()
-        .map(|arguments| arguments.to_string())
-        .map_err(|failure| failure.message)
+    run().map(|arguments| arguments.to_string()).map_err(|failure| failure.message)
 }
 
 /// Asks the hook before a call.
@@ -170,11 +168,6 @@ pub fn after(
     context: wit::HookContext,
 ) -> Result<after::interface::Amendment, String> {
     call::begin(call.id.clone(), call.name.clone());
-    let run = || {
-        hook(
-            &convert::hooked_call(call, context)?,
-            &convert::outcome(outcome)?,
-        )
-    };
+    let run = || hook(&convert::hooked_call(call, context)?, &convert::outcome(outcome)?);
     run().map(Into::into).map_err(|failure| failure.message)
 }

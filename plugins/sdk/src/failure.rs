@@ -64,11 +64,7 @@ impl Failure {
     }
 
     fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            code: None,
-            message: message.into(),
-        }
+        Self { kind, code: None, message: message.into() }
     }
 }
 
@@ -108,10 +104,7 @@ mod tests {
     #[test]
     fn a_code_is_kept() {
         assert_eq!(
-            Failure::rejected("no such channel")
-                .code("no-channel")
-                .code
-                .unwrap(),
+            Failure::rejected("no such channel").code("no-channel").code.unwrap(),
             "no-channel"
         );
     }

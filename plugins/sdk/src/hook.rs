@@ -24,11 +24,7 @@ pub struct HookedCall {
 impl HookedCall {
     /// A call for tests: only a tool's name and arguments.
     pub fn new(tool: impl Into<String>, arguments: Value) -> Self {
-        Self {
-            tool: tool.into(),
-            arguments,
-            ..Self::default()
-        }
+        Self { tool: tool.into(), arguments, ..Self::default() }
     }
 }
 
@@ -58,18 +54,12 @@ pub enum Verdict {
 impl Verdict {
     /// The call becomes an error result. The reason is for the model: say what would be allowed.
     pub fn block(reason: impl Into<String>) -> Self {
-        Self::Block {
-            reason: reason.into(),
-            terminate: None,
-        }
+        Self::Block { reason: reason.into(), terminate: None }
     }
 
     /// A person decides.
     pub fn ask(title: impl Into<String>, message: impl Into<String>) -> Self {
-        Self::Ask {
-            title: title.into(),
-            message: message.into(),
-        }
+        Self::Ask { title: title.into(), message: message.into() }
     }
 }
 
@@ -88,10 +78,7 @@ pub struct Outcome {
 impl From<Reply> for Outcome {
     /// An outcome for tests: the tool answered.
     fn from(reply: Reply) -> Self {
-        Self {
-            reply,
-            ..Self::default()
-        }
+        Self { reply, ..Self::default() }
     }
 }
 

@@ -64,10 +64,7 @@ impl Reply {
 
     /// A reply of one image. `media_type` is such as `image/png`, `data` the bytes themselves.
     pub fn image(media_type: impl Into<String>, data: impl Into<Vec<u8>>) -> Self {
-        Self::default().and(Content::Image {
-            media_type: media_type.into(),
-            data: data.into(),
-        })
+        Self::default().and(Content::Image { media_type: media_type.into(), data: data.into() })
     }
 
     /// One more piece of content.
@@ -105,11 +102,7 @@ impl Reply {
             Content::Text(text) => Some(text.clone()),
             _ => None,
         };
-        self.content
-            .iter()
-            .filter_map(text)
-            .collect::<Vec<_>>()
-            .join("\n")
+        self.content.iter().filter_map(text).collect::<Vec<_>>().join("\n")
     }
 }
 

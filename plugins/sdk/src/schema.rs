@@ -12,10 +12,7 @@ pub fn of<A: JsonSchema>() -> Value {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
-    let mut schema = settings
-        .into_generator()
-        .into_root_schema_for::<A>()
-        .to_value();
+    let mut schema = settings.into_generator().into_root_schema_for::<A>().to_value();
     if let Some(root) = schema.as_object_mut() {
         // The tool has a name and a description already; these would only repeat them.
         root.shift_remove("title");
@@ -34,9 +31,7 @@ fn remove_rust_formats(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             let rust = |format: &str| {
-                ["int", "uint", "float", "double"]
-                    .iter()
-                    .any(|kind| format.starts_with(kind))
+                ["int", "uint", "float", "double"].iter().any(|kind| format.starts_with(kind))
             };
             if map.get("format").and_then(Value::as_str).is_some_and(rust) {
                 map.shift_remove("format");
@@ -85,9 +80,6 @@ mod tests {
     fn no_arguments_is_an_empty_object() {
         #[derive(JsonSchema)]
         struct Nothing {}
-        assert_eq!(
-            of::<Nothing>(),
-            json!({ "type": "object", "properties": {} })
-        );
+        assert_eq!(of::<Nothing>(), json!({ "type": "object", "properties": {} }));
     }
 }

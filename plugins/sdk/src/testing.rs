@@ -68,19 +68,9 @@ impl Host {
     /// The texts of all progress so far.
     pub fn progress(&self) -> Vec<String> {
         let text = |content: &Vec<Content>| {
-            Reply {
-                content: content.clone(),
-                ..Reply::default()
-            }
-            .to_text()
+            Reply { content: content.clone(), ..Reply::default() }.to_text()
         };
-        local::with(|state| {
-            state
-                .progress
-                .iter()
-                .map(|(content, _)| text(content))
-                .collect()
-        })
+        local::with(|state| state.progress.iter().map(|(content, _)| text(content)).collect())
     }
 
     /// All lines of the log so far.

@@ -36,12 +36,7 @@ where
     R: Into<Reply>,
     F: Fn(A) -> Result<R> + 'static,
 {
-    Tool::new(
-        name.into(),
-        description.into(),
-        Box::new(schema::of::<A>),
-        run,
-    )
+    Tool::new(name.into(), description.into(), Box::new(schema::of::<A>), run)
 }
 
 /// A tool with a hand-written schema: a JSON Schema of an object, with local references only.
@@ -73,12 +68,7 @@ where
     R: Into<Reply>,
     F: Fn(A) -> Result<R> + 'static,
 {
-    Tool::new(
-        name.into(),
-        description.into(),
-        Box::new(move || schema.clone()),
-        run,
-    )
+    Tool::new(name.into(), description.into(), Box::new(move || schema.clone()), run)
 }
 
 /// Which other calls of the same batch a call may run beside.

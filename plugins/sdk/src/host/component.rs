@@ -11,10 +11,7 @@ use crate::reply::Content;
 
 pub(crate) fn report(content: Vec<Content>, details: Option<Value>) {
     let content: Vec<_> = content.into_iter().map(Into::into).collect();
-    progress::report(
-        &content,
-        details.map(|details| details.to_string()).as_deref(),
-    );
+    progress::report(&content, details.map(|details| details.to_string()).as_deref());
 }
 
 pub(crate) fn is_cancelled() -> bool {

@@ -71,21 +71,10 @@ pub(crate) fn key_value_keys(
         let wanted = |key: &&String| {
             key.starts_with(prefix) && after.is_none_or(|after| key.as_str() > after)
         };
-        values
-            .keys()
-            .filter(wanted)
-            .take(limit as usize)
-            .cloned()
-            .collect()
+        values.keys().filter(wanted).take(limit as usize).cloned().collect()
     })
 }
 
 fn values<T>(act: impl FnOnce(&mut BTreeMap<String, Vec<u8>>) -> T) -> Result<T, Error> {
-    with(|state| {
-        if state.values_denied {
-            Err(Error::Denied)
-        } else {
-            Ok(act(&mut state.values))
-        }
-    })
+    with(|state| if state.values_denied { Err(Error::Denied) } else { Ok(act(&mut state.values)) })
 }
