@@ -73,7 +73,7 @@ impl<'a> Page<'a> {
         }
         match name.as_str() {
             "script" | "style" | "noscript" | "template" | "iframe" => {
-                self.skipped = Some((name, 1))
+                self.skipped = Some((name, 1));
             }
             "svg" if !tag.self_closing => self.skipped = Some((name, 1)),
             "title" => self.in_title = self.title.is_empty(),
