@@ -1,7 +1,7 @@
 //! The operator's rules, and what they say of one path.
 
 use cofferdam_plugin::{Failure, Result, config};
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use glob::{MatchOptions, Pattern, PatternError};
 
 use crate::path;
 
@@ -31,16 +31,16 @@ impl Policy {
             if allow.is_none() && ask.is_none() { vec!["**".to_owned()] } else { Vec::new() };
         Ok(Self {
             roots: config::list("roots").unwrap_or_else(|| vec![ROOTS.to_owned()]),
-            allow: Rule::new("allow", allow.unwrap_or_default())?,
-            ask: Rule::new("ask", ask.unwrap_or(default))?,
+            allow: Rule::new("allow", &allow.unwrap_or_default())?,
+            ask: Rule::new("ask", &ask.unwrap_or(default))?,
         })
     }
 
     pub(crate) fn rule(&self, path: &str) -> Ruling {
         match path::normal(path, &self.roots) {
             Err(reason) => Ruling::Blocked(reason),
-            Ok(path) if self.allow.globs.is_match(&path) => Ruling::Allowed,
-            Ok(path) if self.ask.globs.is_match(&path) => Ruling::Asked(path),
+            Ok(path) if self.allow.matches(&path) => Ruling::Allowed,
+            Ok(path) if self.ask.matches(&path) => Ruling::Asked(path),
             Ok(path) => Ruling::Blocked(format!(
                 "`{path}` may not be changed. Allowed: {}. A person is asked for: {}.",
                 self.allow.words(),
@@ -50,26 +50,28 @@ impl Policy {
     }
 }
 
-/// Patterns as written, and as matched.
-struct Rule {
-    patterns: Vec<String>,
-    globs: GlobSet,
-}
+/// Patterns, any of which may match.
+struct Rule(Vec<Pattern>);
 
 impl Rule {
-    fn new(key: &str, patterns: Vec<String>) -> Result<Self> {
-        let mut globs = GlobSetBuilder::new();
-        for pattern in &patterns {
-            // `*` stays within a name: a rule must not reach further than it looks.
-            let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-            globs.add(glob.map_err(|error| {
-                Failure::other(format!("pattern `{pattern}` in `{key}`: {}", error.kind()))
-            })?);
-        }
-        Ok(Self { globs: globs.build()?, patterns })
+    fn new(key: &str, patterns: &[String]) -> Result<Self> {
+        let parse = |pattern: &String| {
+            let failure = |error: PatternError| {
+                Failure::other(format!("pattern `{pattern}` in `{key}`: {}", error.msg))
+            };
+            Pattern::new(pattern).map_err(failure)
+        };
+        patterns.iter().map(parse).collect::<Result<_>>().map(Self)
+    }
+
+    fn matches(&self, path: &str) -> bool {
+        // `*` stays within a name: a rule must not reach further than it looks.
+        let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
+        self.0.iter().any(|pattern| pattern.matches_with(path, options))
     }
 
     fn words(&self) -> String {
-        if self.patterns.is_empty() { "nothing".to_owned() } else { self.patterns.join(", ") }
+        let patterns: Vec<_> = self.0.iter().map(Pattern::as_str).collect();
+        if patterns.is_empty() { "nothing".to_owned() } else { patterns.join(", ") }
     }
 }
