@@ -17,21 +17,53 @@ pub enum Event<'a> {
     /// One model answer and its tool results begin.
     TurnStart,
     /// A message begins: a prompt, an injected message, an answer, a tool result.
-    MessageStart { message: &'a Message },
+    MessageStart {
+        /// The message, so far without content if it is an answer that streams.
+        message: &'a Message,
+    },
     /// An answer grows: the step and the message so far.
-    MessageUpdate { step: &'a Step, message: &'a AssistantMessage },
+    MessageUpdate {
+        /// What came.
+        step: &'a Step,
+        /// The message with it.
+        message: &'a AssistantMessage,
+    },
     /// A message is complete and in the transcript.
-    MessageEnd { message: &'a Arc<Message> },
+    MessageEnd {
+        /// The message.
+        message: &'a Arc<Message>,
+    },
     /// A call enters preflight.
-    ToolExecutionStart { call: CallEvent<'a> },
+    ToolExecutionStart {
+        /// The call.
+        call: CallEvent<'a>,
+    },
     /// A running call reports progress.
-    ToolExecutionUpdate { call: CallEvent<'a>, partial: &'a ToolResult },
+    ToolExecutionUpdate {
+        /// The call.
+        call: CallEvent<'a>,
+        /// What it reports.
+        partial: &'a ToolResult,
+    },
     /// A call is final. Comes in completion order.
-    ToolExecutionEnd { call: CallEvent<'a>, end: &'a CallEnd },
+    ToolExecutionEnd {
+        /// The call.
+        call: CallEvent<'a>,
+        /// What it came to.
+        end: &'a CallEnd,
+    },
     /// A turn is over; the results are in source order.
-    TurnEnd { message: &'a Arc<Message>, tool_results: &'a [Arc<Message>] },
-    /// A run is over; always the last event. `messages` are those that the run added.
-    AgentEnd { messages: &'a [Arc<Message>] },
+    TurnEnd {
+        /// The answer.
+        message: &'a Arc<Message>,
+        /// The results of its calls.
+        tool_results: &'a [Arc<Message>],
+    },
+    /// A run is over; always the last event.
+    AgentEnd {
+        /// The messages that the run added.
+        messages: &'a [Arc<Message>],
+    },
 }
 
 /// Which call an event is about.
@@ -45,6 +77,33 @@ pub struct CallEvent<'a> {
     pub arguments: &'a Arguments,
 }
 
+/// What ended a call that the loop itself ended, as codes for programs. A call that a tool's runner
+/// ended carries a code of that runner.
+pub mod ended_by {
+    /// No tool of this name is offered.
+    pub const UNKNOWN_TOOL: &str = "unknown-tool";
+    /// The tool was refused when it was declared.
+    pub const REFUSED_TOOL: &str = "refused-tool";
+    /// The tool's own preparation of the arguments failed.
+    pub const PREPARATION: &str = "preparation";
+    /// The model's argument text was no JSON object.
+    pub const MALFORMED_ARGUMENTS: &str = "malformed-arguments";
+    /// The tool's schema rejects the arguments.
+    pub const INVALID_ARGUMENTS: &str = "invalid-arguments";
+    /// A before-hook blocked the call.
+    pub const BLOCKED: &str = "blocked";
+    /// A question got a no, or nobody was there to answer.
+    pub const NOT_APPROVED: &str = "not-approved";
+    /// A before-hook failed.
+    pub const HOOK: &str = "hook";
+    /// The run was aborted before the call ran.
+    pub const ABORTED: &str = "aborted";
+    /// The output limit cut the answer that holds the call.
+    pub const TRUNCATED: &str = "truncated";
+    /// A native tool panicked.
+    pub const PANIC: &str = "panic";
+}
+
 /// How a call ended.
 #[derive(Debug, Clone)]
 pub struct CallEnd {
@@ -52,7 +111,8 @@ pub struct CallEnd {
     pub result: ToolResult,
     /// Whether the call counts as failed.
     pub is_error: bool,
-    /// What ended the call; absent if the tool answered.
+    /// What ended the call; absent if the tool answered. One of [`ended_by`], or a code of the
+    /// tool's runner, see [`crate::tool::ToolFailure`].
     pub ended_by: Option<String>,
     /// From the start of the tool to its end, hooks not included; zero if it never ran.
     pub duration: Duration,

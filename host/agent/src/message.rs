@@ -182,7 +182,55 @@ impl UserMessage {
     }
 }
 
+impl From<UserMessage> for Message {
+    fn from(message: UserMessage) -> Self {
+        Self::User(message)
+    }
+}
+
+/// A user message of one text block.
+impl From<&str> for Message {
+    fn from(text: &str) -> Self {
+        Self::User(UserMessage::text(text))
+    }
+}
+
+/// A user message of one text block.
+impl From<String> for Message {
+    fn from(text: String) -> Self {
+        Self::User(UserMessage::text(text))
+    }
+}
+
+impl Message {
+    /// The message as an answer, if it is one.
+    pub fn as_assistant(&self) -> Option<&AssistantMessage> {
+        match self {
+            Self::Assistant(answer) => Some(answer),
+            Self::User(_) | Self::ToolResult(_) | Self::Custom(_) => None,
+        }
+    }
+}
+
 impl AssistantMessage {
+    /// An answer without content so far.
+    pub fn pending() -> Self {
+        Self {
+            content: Vec::new(),
+            stop_reason: StopReason::Pending,
+            raw_stop_reason: None,
+            error_message: None,
+            provider: String::new(),
+            model: String::new(),
+            usage: Usage::default(),
+        }
+    }
+
+    /// Whether the request failed or was aborted: the calls of such an answer are not run.
+    pub fn failed(&self) -> bool {
+        matches!(self.stop_reason, StopReason::Error | StopReason::Aborted)
+    }
+
     /// The tool calls among the blocks, in source order, whatever the stop reason.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.content.iter().filter_map(|block| match block {

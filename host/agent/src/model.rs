@@ -45,6 +45,10 @@ pub struct Secret(String);
 
 /// One step of a streaming answer. Blocks are numbered from 0 in the order of their starts.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    missing_docs,
+    reason = "`index` is the block's number, the other fields say what they are"
+)]
 pub enum Step {
     /// The provider began to answer.
     Start,

@@ -2,43 +2,77 @@
 //! are dropped and counted (reference issue 5573: an update after the run crashed the host).
 
 use crate::tool::ToolResult;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use tokio::sync::mpsc;
+use futures::task::AtomicWaker;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 /// The tool's end: reports go in, never wait, and never fail.
 #[derive(Debug, Clone)]
 pub struct Progress {
     fence: Arc<Fence>,
-    queue: mpsc::UnboundedSender<ToolResult>,
 }
 
-/// The loop's end.
+/// The loop's end. Dropping it shuts the fence.
 #[derive(Debug)]
 pub(crate) struct Updates {
     fence: Arc<Fence>,
-    queue: mpsc::UnboundedReceiver<ToolResult>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Fence {
-    open: AtomicBool,
+    queue: Mutex<Queue>,
+    /// Wakes the loop when a report comes in.
+    taker: AtomicWaker,
     late: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    shut: bool,
+    waiting: VecDeque<ToolResult>,
+    /// Reports taken in, and those that observers have been handed.
+    reported: u64,
+    announced: u64,
+    reporters: Vec<Waker>,
 }
 
 impl Progress {
     pub(crate) fn channel() -> (Progress, Updates) {
-        let fence = Arc::new(Fence { open: AtomicBool::new(true), late: AtomicU64::new(0) });
-        let (sender, receiver) = mpsc::unbounded_channel();
-        (Progress { fence: fence.clone(), queue: sender }, Updates { fence, queue: receiver })
+        let fence = Arc::new(Fence::default());
+        (Progress { fence: fence.clone() }, Updates { fence })
     }
 
     /// Shows a partial result to observers. Dropped and counted once the call has settled.
     pub fn report(&self, partial: ToolResult) {
-        let taken = self.fence.open.load(Ordering::Acquire) && self.queue.send(partial).is_ok();
-        if !taken {
+        let mut queue = self.fence.lock();
+        if queue.shut {
+            drop(queue);
             self.fence.late.fetch_add(1, Ordering::Relaxed);
+            return;
         }
+        queue.waiting.push_back(partial);
+        queue.reported += 1;
+        drop(queue);
+        self.fence.taker.wake();
+    }
+
+    /// Waits until observers have been handed what was reported so far, or the call has settled.
+    /// They may still be dealing with it. A runner whose guest reports often waits here after each
+    /// report, which bounds what can queue up.
+    pub async fn announced(&self) {
+        let reported = self.fence.lock().reported;
+        poll_fn(|cx| {
+            let mut queue = self.fence.lock();
+            if queue.shut || queue.announced >= reported {
+                return Poll::Ready(());
+            }
+            queue.reporters.push(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
     }
 
     /// Reports that came after the call had settled.
@@ -51,5 +85,43 @@ impl Progress {
 impl Default for Progress {
     fn default() -> Self {
         Progress::channel().0
+    }
+}
+
+impl Updates {
+    /// The next report, if there is one; else the task is woken when one comes.
+    pub(crate) fn take(&self, cx: &Context<'_>) -> Option<ToolResult> {
+        self.fence.taker.register(cx.waker());
+        self.fence.lock().waiting.pop_front()
+    }
+
+    /// Says that observers have been handed all that was taken.
+    pub(crate) fn announce(&self) {
+        let mut queue = self.fence.lock();
+        queue.announced = queue.reported - queue.waiting.len() as u64;
+        let reporters = std::mem::take(&mut queue.reporters);
+        drop(queue);
+        reporters.into_iter().for_each(Waker::wake);
+    }
+
+    /// Shuts the fence: what is queued can still be taken, nothing more comes in.
+    pub(crate) fn shut(&self) {
+        let mut queue = self.fence.lock();
+        queue.shut = true;
+        let reporters = std::mem::take(&mut queue.reporters);
+        drop(queue);
+        reporters.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Drop for Updates {
+    fn drop(&mut self) {
+        self.shut();
+    }
+}
+
+impl Fence {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

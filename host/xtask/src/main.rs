@@ -1,2 +1,82 @@
-//! `cargo xtask`
-fn main() {}
+//! `cargo xtask`: what this repository does besides building the host.
+//!
+//! One file per command; `toolchain` finds or installs the compiler for the guests. The
+//! host's own code never depends on this package.
+#![expect(clippy::print_stderr, reason = "a command line tool: standard error is where it talks")]
+
+mod bench;
+mod demo;
+mod guests;
+mod lint;
+mod metadata;
+mod process;
+mod repo;
+mod test;
+mod toolchain;
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use repo::Repo;
+
+/// Set-up, demo, tests and lints of the Cofferdam repository.
+#[derive(Parser)]
+#[command(name = "xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build the sample plugins into target/plugins, with a toolchain found or installed for it.
+    ///
+    /// Each is built twice: by plain cargo for wasm32-wasip2 (target/plugins/NAME.wasm) and by
+    /// cargo-component (target/plugins/cargo-component/NAME.wasm).
+    #[command(after_help = "Example: cargo xtask guests --only calc --plain\n\n\
+            COFFERDAM_GUEST_ROUTE=auto|rustup|debian chooses where the toolchain comes from.")]
+    Guests(guests::Options),
+    /// Do all the set-up, then run an agent with sandboxed tools over this repository.
+    #[command(after_help = "Example: cargo xtask demo")]
+    Demo,
+    /// Do all the set-up, then run every test of the host and of the plugins.
+    #[command(after_help = "Example: cargo xtask test -- --test scenarios\n\n\
+            What follows `--` goes to the host's `cargo test`.")]
+    Test(Forwarded),
+    /// Check format, clippy and documentation of the host and of the plugins.
+    #[command(after_help = "Example: cargo xtask lint")]
+    Lint,
+    /// Run the benchmarks of the host.
+    #[command(after_help = "Example: cargo xtask bench -- --bench call\n\n\
+            What follows `--` goes to `cargo bench`.")]
+    Bench(Forwarded),
+}
+
+/// Arguments for the cargo command behind ours.
+#[derive(Args)]
+struct Forwarded {
+    /// Arguments for cargo.
+    #[arg(last = true, value_name = "ARGS")]
+    args: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = Repo::here().and_then(|repo| match cli.command {
+        Command::Guests(options) => guests::run(&repo, &options).map(|()| ExitCode::SUCCESS),
+        Command::Demo => demo::run(&repo),
+        Command::Test(rest) => test::run(&repo, &rest.args).map(|()| ExitCode::SUCCESS),
+        Command::Lint => lint::run(&repo).map(|()| ExitCode::SUCCESS),
+        Command::Bench(rest) => bench::run(&repo, &rest.args).map(|()| ExitCode::SUCCESS),
+    });
+    done.unwrap_or_else(|error| {
+        say(&format!("error: {error:#}"));
+        ExitCode::FAILURE
+    })
+}
+
+/// Tells the person what is going on, apart from what the commands below print.
+fn say(text: &str) {
+    eprintln!("xtask: {text}");
+}

@@ -101,7 +101,7 @@ impl Search {
     }
 
     fn tree(&mut self, mut walk: Walk<'_>, glob: Option<&GlobSet>) {
-        while let Some(entry) = walk.next() {
+        for entry in walk.by_ref() {
             if call::is_cancelled() {
                 self.end = Some("aborted");
             }
@@ -159,8 +159,8 @@ impl Search {
             if self.context > 0 && gap && !self.lines.is_empty() {
                 self.show("--".to_owned());
             }
-            for before in first..at {
-                self.show(format!("{name}-{}- {}", before + 1, text_of(lines[before])));
+            for (line, text) in (first + 1..).zip(&lines[first..at]) {
+                self.show(format!("{name}-{line}- {}", text_of(text)));
             }
             self.show(format!("{name}:{}: {}", at + 1, text_of(lines[at])));
             // What follows is shown as context unless it matches itself.

@@ -1,0 +1,31 @@
+//! `cargo xtask demo`: from a fresh clone to an agent run with sandboxed tools.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::guests;
+use crate::repo::Repo;
+use crate::{process, say};
+
+/// The run, as typed after `cofferdam`. Paths are relative to the repository.
+const RUN: [&str; 4] = ["run", "--config", "tests/demo/cofferdam.toml", "--print"];
+
+/// Sets everything up and runs the demo, whose exit code becomes ours.
+pub(crate) fn run(repo: &Repo) -> Result<ExitCode> {
+    let options = guests::Options { plain: true, ..guests::Options::default() };
+    guests::run(repo, &options)?;
+    say("building cofferdam (about 5 minutes the first time: it holds a compiler)");
+    process::run(repo.host_cargo().args(["build", "--package", "cofferdam"]))?;
+    say(&format!("running: cofferdam {}", RUN.join(" ")));
+    // By `cargo run`, which knows where the program lies in every configuration.
+    let status = process::status(
+        repo.host_cargo().args(["run", "--quiet", "--package", "cofferdam", "--"]).args(RUN),
+    )?;
+    Ok(exit_code(status.code()))
+}
+
+/// A program that a signal ended has no code.
+fn exit_code(code: Option<i32>) -> ExitCode {
+    code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
+}

@@ -1,0 +1,8 @@
+//! The built binary and the built plugins, from the outside: text in, text out.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod calls;
+mod refusals;
+mod runs;
+mod unruly;
