@@ -1,19 +1,11 @@
-//! The one macro that makes a plugin out of functions, and what it calls.
-
-use serde_json::Value;
-
-use crate::contract::imports::types as wit;
-use crate::contract::{after, before, tools};
-use crate::failure::{Failure, Result};
-use crate::hook::{Amendment, HookedCall, Outcome, Verdict};
-use crate::tool::Tool;
-use crate::{call, convert};
+//! The one macro that makes a plugin out of functions. What it writes does nothing but call
+//! `dispatch`.
 
 /// Exports a plugin: any of these parts, each at most once, in any order.
 ///
 /// | part | value | is asked |
 /// |---|---|---|
-/// | `tools` | an array or `Vec` of [`Tool`] | what tools there are, and to run one |
+/// | `tools` | an array or `Vec` of [`Tool`](crate::Tool) | what tools there are, and to run one |
 /// | `prepare` | `fn(tool: &str, arguments: Value) -> Result<Value>` | to repair the arguments of the plugin's own tools, before they are validated |
 /// | `before` | `fn(&HookedCall) -> Result<Verdict>` | what shall become of a call |
 /// | `after` | `fn(&HookedCall, &Outcome) -> Result<Amendment>` | what to change about a result |
@@ -52,7 +44,7 @@ macro_rules! __export_part {
     (tools: $tools:expr) => {
         impl $crate::contract::tools::interface::Guest for Plugin {
             fn list_tools() -> ::std::vec::Vec<$crate::contract::tools::interface::Tool> {
-                $crate::__export::list_tools($tools)
+                $crate::dispatch::list_tools($tools)
             }
             fn call_tool(
                 call: $crate::contract::imports::types::ToolCall,
@@ -60,7 +52,7 @@ macro_rules! __export_part {
                 $crate::contract::imports::types::ToolResult,
                 $crate::contract::imports::types::Failure,
             > {
-                $crate::__export::call_tool($tools, call)
+                $crate::dispatch::call_tool($tools, call)
             }
         }
         // Elsewhere the names of the exports would upset the linker, and nobody would call them.
@@ -73,7 +65,7 @@ macro_rules! __export_part {
                 tool: ::std::string::String,
                 arguments: ::std::string::String,
             ) -> ::std::result::Result<::std::string::String, ::std::string::String> {
-                $crate::__export::prepare($prepare, tool, arguments)
+                $crate::dispatch::prepare($prepare, tool, arguments)
             }
         }
         #[cfg(target_family = "wasm")]
@@ -88,7 +80,7 @@ macro_rules! __export_part {
                 $crate::contract::before::interface::Verdict,
                 ::std::string::String,
             > {
-                $crate::__export::before($before, call, context)
+                $crate::dispatch::before($before, call, context)
             }
         }
         #[cfg(target_family = "wasm")]
@@ -104,7 +96,7 @@ macro_rules! __export_part {
                 $crate::contract::after::interface::Amendment,
                 ::std::string::String,
             > {
-                $crate::__export::after($after, call, outcome, context)
+                $crate::dispatch::after($after, call, outcome, context)
             }
         }
         #[cfg(target_family = "wasm")]
@@ -116,58 +108,4 @@ macro_rules! __export_part {
             "; there are tools, prepare, before, after"
         ));
     };
-}
-
-/// Tools by any collection.
-pub fn list_tools(tools: impl IntoIterator<Item = Tool>) -> Vec<tools::interface::Tool> {
-    tools.into_iter().map(Into::into).collect()
-}
-
-/// Finds the tool and runs the call.
-pub fn call_tool(
-    tools: impl IntoIterator<Item = Tool>,
-    call: wit::ToolCall,
-) -> Result<wit::ToolResult, wit::Failure> {
-    call::begin(call.id, call.name.clone());
-    let run = || {
-        let tool = tools.into_iter().find(|tool| tool.name == call.name);
-        let tool = tool
-            .ok_or_else(|| Failure::rejected(format!("no tool `{}` in this plugin", call.name)))?;
-        tool.run(convert::json("arguments", &call.arguments)?)
-    };
-    run().map(Into::into).map_err(Into::into)
-}
-
-/// Repairs arguments.
-pub fn prepare(
-    prepare: fn(&str, Value) -> Result<Value>,
-    tool: String,
-    arguments: String,
-) -> Result<String, String> {
-    call::begin(String::new(), tool.clone());
-    let run = || prepare(&tool, convert::json("arguments", &arguments)?);
-    run().map(|arguments| arguments.to_string()).map_err(|failure| failure.message)
-}
-
-/// Asks the hook before a call.
-pub fn before(
-    hook: fn(&HookedCall) -> Result<Verdict>,
-    call: wit::ToolCall,
-    context: wit::HookContext,
-) -> Result<before::interface::Verdict, String> {
-    call::begin(call.id.clone(), call.name.clone());
-    let run = || hook(&convert::hooked_call(call, context)?);
-    run().map(Into::into).map_err(|failure| failure.message)
-}
-
-/// Asks the hook after a call.
-pub fn after(
-    hook: fn(&HookedCall, &Outcome) -> Result<Amendment>,
-    call: wit::ToolCall,
-    outcome: after::interface::Outcome,
-    context: wit::HookContext,
-) -> Result<after::interface::Amendment, String> {
-    call::begin(call.id.clone(), call.name.clone());
-    let run = || hook(&convert::hooked_call(call, context)?, &convert::outcome(outcome)?);
-    run().map(Into::into).map_err(|failure| failure.message)
 }

@@ -47,14 +47,14 @@
 //! A panic ends that one call. Its message goes to standard error, whose tail the host shows with
 //! the error result; the next call works.
 
-#[doc(hidden)]
-#[path = "export.rs"]
-pub mod __export;
 pub mod call;
 pub mod config;
 #[doc(hidden)]
 pub mod contract;
 mod convert;
+#[doc(hidden)]
+pub mod dispatch;
+mod export;
 mod failure;
 mod hook;
 mod host;
