@@ -108,8 +108,8 @@ pub struct HookEntry {
     /// Where it has its say.
     pub on: Vec<HookPoint>,
     /// Patterns of the tools that it is asked about; every tool by default.
-    #[serde(default = "every_tool")]
-    pub tools: Vec<String>,
+    #[serde(default = "ToolPatterns::every")]
+    pub tools: ToolPatterns,
     /// What a failure before a call does to it.
     #[serde(default)]
     pub before_failure: BeforeFailureEntry,
@@ -173,7 +173,7 @@ pub enum RewritesEntry {
 #[serde(deny_unknown_fields, default)]
 pub struct ApprovalEntry {
     /// Patterns of the tools whose calls a person must approve.
-    pub ask: Vec<String>,
+    pub ask: ToolPatterns,
 }
 
 /// A configuration that cannot be used.
@@ -217,9 +217,7 @@ impl Config {
     pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
         let config: Config = toml::from_str(text)
             .map_err(|problem| ConfigError::Format { path: path.into(), problem })?;
-        config
-            .check()
-            .map_err(|problem| ConfigError::Meaning { path: path.into(), problem })?;
+        config.check().map_err(|problem| ConfigError::Meaning { path: path.into(), problem })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Ok(config.relative_to(folder))
     }
@@ -256,9 +254,6 @@ impl Config {
                 ));
             }
         }
-        for patterns in self.hooks.iter().map(|hook| &hook.tools).chain([&self.approval.ask]) {
-            ToolPatterns::parse(patterns)?;
-        }
         Ok(())
     }
 
@@ -272,10 +267,6 @@ impl Config {
         }
         self
     }
-}
-
-fn every_tool() -> Vec<String> {
-    vec!["*".into()]
 }
 
 #[cfg(test)]
@@ -307,13 +298,16 @@ mod tests {
         assert_eq!(config.plugins[0].path, Path::new("conf/../files.wasm"));
         assert_eq!(config.plugins[0].grants.files[0].host, Path::new("conf/work"));
         assert_eq!(config.plugins[0].limits.wall_ms, 5000);
-        assert_eq!(config.hooks[0].tools, ["*"]);
+        assert!(config.hooks[0].tools.matches("any"));
     }
 
     #[test]
     fn mistakes_are_named_with_their_line() {
         for (text, wants) in [
-            ("[agent]\nsystem_promt = 1", vec!["line 2", "unknown field `system_promt`", "system_prompt"]),
+            (
+                "[agent]\nsystem_promt = 1",
+                vec!["line 2", "unknown field `system_promt`", "system_prompt"],
+            ),
             ("[[plugins]]\nname = \"a\"", vec!["line 1", "missing field `path`"]),
             ("[model]\nprovider = \"magic\"", vec!["unknown variant `magic`", "scripted"]),
             (

@@ -1,6 +1,7 @@
 //! Patterns of tool names, such as `write_*`.
 
 use glob::Pattern;
+use serde::{Deserialize, Deserializer};
 
 /// A list of patterns; a name matches if one of them does.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +18,11 @@ impl ToolPatterns {
         patterns.iter().map(one).collect::<Result<_, _>>().map(Self)
     }
 
+    /// The pattern that every tool matches.
+    pub fn every() -> Self {
+        Self(Pattern::new("*").into_iter().collect())
+    }
+
     /// Whether a tool of this name is meant.
     pub fn matches(&self, tool: &str) -> bool {
         self.0.iter().any(|pattern| pattern.matches(tool))
@@ -25,6 +31,13 @@ impl ToolPatterns {
     /// Whether no tool can be meant.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+impl<'de> Deserialize<'de> for ToolPatterns {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let patterns = Vec::deserialize(deserializer)?;
+        Self::parse(&patterns).map_err(serde::de::Error::custom)
     }
 }
 
@@ -40,6 +53,7 @@ mod tests {
         {
             assert_eq!(patterns.matches(tool), matches, "{tool}");
         }
+        assert!(ToolPatterns::every().matches("any"));
         assert!(!ToolPatterns::default().matches("any"));
     }
 }

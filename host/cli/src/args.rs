@@ -59,13 +59,15 @@ pub(crate) enum PluginCommand {
     #[command(after_help = "Example: cofferdam plugin inspect calc.wasm --json")]
     Inspect(InspectArgs),
     /// Run one call of one tool in the sandbox, and show its receipt.
-    #[command(after_help = "Exit codes: 0 a result, 1 an error result, 2 refused before it ran.\n\n\
+    #[command(
+        after_help = "Exit codes: 0 a result, 1 an error result, 2 refused before it ran.\n\n\
             Examples:\n  \
             cofferdam plugin call calc.wasm calc '{\"expression\": \"2^64\"}'\n  \
             cofferdam plugin call files.wasm read_file '{\"path\": \"/docs/README.md\"}' \\\n    \
             --grant files=.:/docs:read-only --limit wall_ms=2000\n  \
             cofferdam plugin call fetch.wasm fetch '{\"url\": \"https://example.com/\"}' \\\n    \
-            --grant 'http=GET https://example.com/'")]
+            --grant 'http=GET https://example.com/'"
+    )]
     Call(CallArgs),
 }
 

@@ -25,7 +25,10 @@ fn table(inspection: &Inspection) -> String {
     let mut lines = vec![
         format!("contract  cofferdam:plugin@{}", inspection.contract_version),
         format!("offers    {}", roles(inspection).join(", ")),
-        format!("size      {} bytes, {} functions", inspection.size_bytes, inspection.code.functions),
+        format!(
+            "size      {} bytes, {} functions",
+            inspection.size_bytes, inspection.code.functions
+        ),
         format!("sha256    {}", inspection.sha256),
     ];
     lines.extend(claims(&inspection.metadata));

@@ -61,8 +61,11 @@ impl Lines {
                         self.to.line(&indented(&harmless(&block.text), ""));
                     }
                 }
-                if let StopReason::Error | StopReason::Aborted | StopReason::Length = assistant.stop_reason {
-                    let problem = assistant.error_message.as_deref().unwrap_or("the output limit cut it");
+                if let StopReason::Error | StopReason::Aborted | StopReason::Length =
+                    assistant.stop_reason
+                {
+                    let problem =
+                        assistant.error_message.as_deref().unwrap_or("the output limit cut it");
                     self.to.line(&format!("  ✗ the answer ended early: {}", visible(problem, 400)));
                 }
             }

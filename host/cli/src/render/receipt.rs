@@ -75,7 +75,8 @@ mod tests {
 
     #[test]
     fn a_summary_names_what_stands_out() {
-        let receipt = json!({"fuel": 1200, "peak_memory_bytes": 1_114_112, "refusals": ["x"], "cuts": []});
+        let receipt =
+            json!({"fuel": 1200, "peak_memory_bytes": 1_114_112, "refusals": ["x"], "cuts": []});
         assert_eq!(summary(&receipt), "fuel 1,200 · memory 1.1 MiB · 1 refused");
         assert_eq!(summary(&json!({})), "");
     }

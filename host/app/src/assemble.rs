@@ -1,0 +1,182 @@
+//! A configuration made into an agent: sandbox, plugins, hooks and model put together.
+
+use crate::approve::AskFirst;
+use crate::config::{
+    AfterFailureEntry, BeforeFailureEntry, Config, ConfigError, HookEntry, HookPoint, ModelEntry,
+    RewritesEntry, ToolExecutionEntry,
+};
+use crate::registry::{Pinning, Registry, RegistryError};
+use cofferdam_agent::config::{
+    AfterEntry, AfterFailure, BeforeEntry, BeforeFailure, Guards, Rewrites, ToolExecution,
+    ToolFilter,
+};
+use cofferdam_agent::hook::Approver;
+use cofferdam_agent::model::Model;
+use cofferdam_agent::toolset::Rules;
+use cofferdam_agent::{Agent, AgentConfig, Settings, Toolset};
+use cofferdam_providers::scripted::{Script, ScriptError, Scripted};
+use cofferdam_sandbox::{Sandbox, SandboxConfig, SandboxError};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What the embedder decides, beside the operator's file.
+#[derive(Default)]
+pub struct Options {
+    /// Whether plugins must be pinned by their digests.
+    pub pinning: Pinning,
+    /// The person who is asked. Without one every answer is no.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// The sandbox's own settings.
+    pub sandbox: SandboxConfig,
+}
+
+/// An agent with what it stands on.
+#[derive(Debug)]
+pub struct Assembled {
+    /// The agent, idle.
+    pub agent: Agent,
+    /// Its plugins.
+    pub registry: Registry,
+    /// What the operator should know, a sentence each: tools that are not offered, and why.
+    pub notices: Vec<String>,
+}
+
+/// A configuration that no agent can be made of.
+#[derive(Debug, thiserror::Error)]
+pub enum AssembleError {
+    /// The configuration itself.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The configuration names no model.
+    #[error(
+        "no model: add `[model]` with `provider = \"scripted\"` and `script = \"answers.json\"`"
+    )]
+    NoModel,
+    /// The script cannot be read.
+    #[error("read the script {}: {problem}", path.display())]
+    ReadScript {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        problem: std::io::Error,
+    },
+    /// The script cannot be played.
+    #[error("{}: {problem}", path.display())]
+    Script {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: ScriptError,
+    },
+    /// The sandbox could not be set up.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// A plugin cannot be loaded.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+}
+
+/// Makes an agent of a configuration. Nothing of a plugin runs before every check has passed, save
+/// that each is asked for its tools.
+pub async fn assemble(config: &Config, options: Options) -> Result<Assembled, AssembleError> {
+    let model = model(config.model.as_ref().ok_or(AssembleError::NoModel)?)?;
+    let sandbox = Sandbox::new(options.sandbox)?;
+    let registry = Registry::load(&sandbox, config, options.pinning).await?;
+    let toolset = Toolset::new(registry.tools(), Rules::Portable);
+    let notices = notices(&registry, &toolset);
+    let settings = Settings::new(model)
+        .with_toolset(toolset)
+        .with_system_prompt(config.agent.system_prompt.as_str());
+    let mut agent = AgentConfig::new(settings);
+    agent.tool_execution = match config.agent.tool_execution {
+        ToolExecutionEntry::Parallel => ToolExecution::Parallel,
+        ToolExecutionEntry::Sequential => ToolExecution::Sequential,
+    };
+    agent.coercion = config.agent.coerce_arguments;
+    agent.guards = guards(config);
+    agent.before = before(config, &registry);
+    agent.after = after(config, &registry);
+    agent.approver = options.approver;
+    Ok(Assembled { agent: Agent::new(agent), registry, notices })
+}
+
+fn model(entry: &ModelEntry) -> Result<Arc<dyn Model>, AssembleError> {
+    let ModelEntry::Scripted { script: path } = entry;
+    let text = std::fs::read_to_string(path)
+        .map_err(|problem| AssembleError::ReadScript { path: path.clone(), problem })?;
+    let model = Script::parse(&text).and_then(Scripted::new);
+    let model = model.map_err(|problem| AssembleError::Script { path: path.clone(), problem })?;
+    Ok(Arc::new(model))
+}
+
+fn notices(registry: &Registry, toolset: &Toolset) -> Vec<String> {
+    let mut notices = registry.refused_tools();
+    notices.extend(toolset.refused().iter().map(|refused| {
+        let (plugin, name) = (refused.tool.plugin(), &refused.tool.declaration().name);
+        format!("plugin `{plugin}`: the tool `{name}` cannot be used: {}", refused.reason)
+    }));
+    notices
+}
+
+fn guards(config: &Config) -> Guards {
+    let default = Guards::default();
+    Guards {
+        turns_max: config.agent.max_turns.or(default.turns_max),
+        truncated_in_a_row_max: config
+            .agent
+            .max_truncated_answers
+            .or(default.truncated_in_a_row_max),
+    }
+}
+
+/// The chain before a call: the configured hooks in their order, then the operator's list of tools
+/// to ask about.
+fn before(config: &Config, registry: &Registry) -> Vec<BeforeEntry> {
+    let mut chain: Vec<BeforeEntry> = hooks_at(config, HookPoint::Before)
+        .filter_map(|entry| {
+            Some(BeforeEntry {
+                hook: registry.get(&entry.plugin)?.plugin.before_hook()?,
+                tools: filter(entry),
+                failure: match entry.before_failure {
+                    BeforeFailureEntry::Block => BeforeFailure::Block,
+                    BeforeFailureEntry::Ask => BeforeFailure::Ask,
+                    BeforeFailureEntry::Proceed => BeforeFailure::Proceed,
+                },
+                rewrites: match entry.rewrites {
+                    RewritesEntry::Trusted => Rewrites::Trusted,
+                    RewritesEntry::Revalidated => Rewrites::Revalidated,
+                    RewritesEntry::Forbidden => Rewrites::Forbidden,
+                },
+            })
+        })
+        .collect();
+    if !config.approval.ask.is_empty() {
+        let ask = AskFirst { tools: config.approval.ask.clone() };
+        chain.push(BeforeEntry::new(Arc::new(ask)));
+    }
+    chain
+}
+
+fn after(config: &Config, registry: &Registry) -> Vec<AfterEntry> {
+    hooks_at(config, HookPoint::After)
+        .filter_map(|entry| {
+            Some(AfterEntry {
+                hook: registry.get(&entry.plugin)?.plugin.after_hook()?,
+                tools: filter(entry),
+                failure: match entry.after_failure {
+                    AfterFailureEntry::Error => AfterFailure::Error,
+                    AfterFailureEntry::Keep => AfterFailure::Keep,
+                },
+            })
+        })
+        .collect()
+}
+
+fn hooks_at(config: &Config, point: HookPoint) -> impl Iterator<Item = &HookEntry> {
+    config.hooks.iter().filter(move |entry| entry.on.contains(&point))
+}
+
+fn filter(entry: &HookEntry) -> ToolFilter {
+    let patterns = entry.tools.clone();
+    ToolFilter::matching(move |tool| patterns.matches(tool))
+}

@@ -1,0 +1,198 @@
+//! `cofferdam plugin call`: one call of one tool in the sandbox, with its receipt.
+
+use crate::args::CallArgs;
+use crate::exit::{DONE, Exit, FAILED, Refused as _};
+use crate::render::{Output, receipt_table};
+use anyhow::Context as _;
+use cofferdam_agent::AbortSignal;
+use cofferdam_agent::message::{Arguments, Content};
+use cofferdam_agent::progress::Progress;
+use cofferdam_agent::tool::{Call, Outcome, Tool, ToolFailure, ToolResult};
+use cofferdam_agent::toolset::{Rules, Toolset};
+use cofferdam_app::{Config, json};
+use cofferdam_sandbox::inspect::component_bytes;
+use cofferdam_sandbox::text::harmless;
+use cofferdam_sandbox::{Grants, Limits, Plugin, PluginSource, Sandbox, SandboxConfig};
+use serde_json::{Value, json};
+use std::io::{IsTerminal as _, Read as _};
+use std::sync::Arc;
+
+pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
+    let arguments = arguments(&args.arguments).refused()?;
+    let (limits, grants) = allowance(&args).refused()?;
+    let plugin = load(&args, limits, grants).await.refused()?;
+    let called = call(&plugin, &args.tool, arguments).await?;
+    if args.json || !std::io::stdout().is_terminal() {
+        Output::Out.line(&called.to_json().to_string());
+    } else {
+        called.print();
+    }
+    Ok(if called.is_error { FAILED } else { DONE })
+}
+
+fn arguments(given: &str) -> anyhow::Result<Arguments> {
+    let mut text = given.to_owned();
+    if given == "-" {
+        text.clear();
+        std::io::stdin().read_to_string(&mut text).context("read the arguments")?;
+    }
+    let fields = serde_json::from_str(&text).with_context(|| {
+        format!("the arguments are no JSON object such as {{\"path\": \"a.txt\"}}: {text}")
+    })?;
+    Ok(Arc::new(fields))
+}
+
+/// Limits and grants: the entry of an operator's file, if there is one, and over it the flags.
+fn allowance(args: &CallArgs) -> anyhow::Result<(Limits, Grants)> {
+    let (mut limits, mut grants) = match &args.config {
+        None => Default::default(),
+        Some(path) => {
+            let config = Config::read(path)?;
+            let entry = config.plugin_at(&args.file).with_context(|| {
+                format!(
+                    "{} has no [[plugins]] entry with the path of {}",
+                    path.display(),
+                    args.file.display()
+                )
+            })?;
+            (entry.limits.clone(), entry.grants.clone())
+        }
+    };
+    args.limits.iter().try_for_each(|pair| limits.set_pair(pair))?;
+    args.grants.iter().try_for_each(|pair| grants.add_pair(pair))?;
+    Ok((limits, grants))
+}
+
+async fn load(args: &CallArgs, limits: Limits, grants: Grants) -> anyhow::Result<Plugin> {
+    let file = args.file.display();
+    let bytes = std::fs::read(&args.file).with_context(|| format!("read {file}"))?;
+    let named = || format!("{file} cannot be loaded");
+    let bytes = component_bytes(&bytes, true).with_context(named)?.into_owned();
+    let name = args.file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let source = PluginSource { name: name.unwrap_or_default(), bytes, sha256: None };
+    let sandbox = Sandbox::new(SandboxConfig::default())?;
+    Plugin::load(&sandbox, source, limits, grants).await.with_context(named)
+}
+
+/// What a call came to.
+struct Called {
+    result: ToolResult,
+    is_error: bool,
+    failure: Option<ToolFailure>,
+    receipt: Option<Value>,
+}
+
+async fn call(plugin: &Plugin, name: &str, arguments: Arguments) -> anyhow::Result<Called> {
+    let tools = Toolset::new(plugin.tools("", None), Rules::Portable);
+    let tool =
+        tools.get(name).cloned().with_context(|| no_such_tool(plugin, &tools, name)).refused()?;
+    let abort = AbortSignal::new();
+    let prepared = match tool.prepare(&arguments, &abort) {
+        None => Ok(arguments),
+        Some(prepared) => prepared.await.and_then(|value| match value {
+            Value::Object(fields) => Ok(Arc::new(fields)),
+            other => Err(format!("the plugin prepared arguments that are no object: {other}")),
+        }),
+    };
+    let valid = prepared.and_then(|arguments| match tools.validate(name, &arguments) {
+        Some(checked) => checked.map_err(|problem| problem.to_string()),
+        None => Ok(arguments),
+    });
+    let outcome = match valid {
+        Ok(arguments) => {
+            let call = Call { id: "call".into(), name: name.into(), arguments };
+            interruptible(&*tool, call, abort).await
+        }
+        Err(problem) => {
+            let failure =
+                ToolFailure { ended_by: "invalid-arguments".into(), ..ToolFailure::new(problem) };
+            Err(failure).into()
+        }
+    };
+    Ok(Called::from(outcome))
+}
+
+/// An interrupt aborts the call, which then ends like any other.
+async fn interruptible(tool: &dyn Tool, call: Call, abort: AbortSignal) -> Outcome {
+    let mut call = tool.call(call, Progress::default(), abort.clone());
+    loop {
+        tokio::select! {
+            outcome = &mut call => return outcome,
+            Ok(()) = tokio::signal::ctrl_c() => abort.cancel(),
+        }
+    }
+}
+
+fn no_such_tool(plugin: &Plugin, tools: &Toolset, name: &str) -> String {
+    let refused = plugin.refused_tools().iter().map(ToString::to_string);
+    let unusable = tools.refused().iter().map(|refused| refused.reason.clone());
+    let reasons: Vec<String> = refused.chain(unusable).collect();
+    let offered: Vec<&str> = tools.tools().map(|tool| tool.declaration().name.as_str()).collect();
+    let mut text = if offered.is_empty() {
+        format!("there is no tool `{name}`: the plugin offers none")
+    } else {
+        format!("there is no tool `{name}`: the plugin offers {}", offered.join(", "))
+    };
+    for reason in reasons {
+        text.push_str(&format!("; refused: {reason}"));
+    }
+    text
+}
+
+impl From<Outcome> for Called {
+    fn from(outcome: Outcome) -> Self {
+        let receipt = outcome.receipt.map(|receipt| receipt.to_json());
+        match outcome.answer {
+            Ok(result) => {
+                let is_error = result.is_error == Some(true);
+                Self { result, is_error, failure: None, receipt }
+            }
+            Err(failure) => {
+                let result = ToolResult::text(failure.message.clone());
+                Self { result, is_error: true, failure: Some(failure), receipt }
+            }
+        }
+    }
+}
+
+impl Called {
+    fn to_json(&self) -> Value {
+        let failure = self.failure.as_ref().map(|failure| {
+            json!({"kind": failure.ended_by, "message": failure.message, "details": failure.details})
+        });
+        json!({
+            "result": json::tool_result(&self.result),
+            "is_error": self.is_error,
+            "failure": failure,
+            "receipt": self.receipt,
+        })
+    }
+
+    fn print(&self) {
+        if let Some(failure) = &self.failure {
+            Output::Out.line(&format!(
+                "error ({}): {}",
+                failure.ended_by,
+                harmless(&failure.message)
+            ));
+        } else {
+            if self.is_error {
+                Output::Out.line("error result:");
+            }
+            for block in &self.result.content {
+                Output::Out.line(&match block {
+                    Content::Text(text) => harmless(text),
+                    Content::Image(image) => {
+                        format!("[{}, {} bytes]", image.media_type, image.data.len())
+                    }
+                });
+            }
+        }
+        if let Some(details) = &self.result.details {
+            Output::Out.line(&format!("\ndetails\n  {}", harmless(&details.to_string())));
+        }
+        if let Some(receipt) = &self.receipt {
+            Output::Out.line(&format!("\nreceipt\n{}", receipt_table(receipt)));
+        }
+    }
+}
