@@ -3,7 +3,7 @@
 use cofferdam_plugin::Value;
 use regex::{Captures, Regex};
 
-use crate::pattern::Patterns;
+use crate::pattern::{Patterns, is_secret_name};
 
 const MASK: &str = "[redacted]";
 
@@ -20,11 +20,18 @@ impl<'a> Masker<'a> {
     }
 
     pub(crate) fn text(&mut self, text: &str) -> String {
+        let patterns = self.patterns;
+        let lower = text.to_ascii_lowercase();
         let mut text = text.to_owned();
-        for pattern in &self.patterns.whole {
-            text = self.replace(&pattern.regex, &text, &pattern.mask, |_| true);
+        for pattern in &patterns.sure {
+            if let Some(regex) = pattern.regex(&lower) {
+                text = self.replace(regex, &text, &pattern.mask, |_| true);
+            }
         }
-        self.replace(&self.patterns.assignment, &text, MASK, plausible)
+        match patterns.assignment.regex(&lower) {
+            Some(regex) => self.replace(regex, &text, MASK, plausible),
+            None => text,
+        }
     }
 
     /// All texts below. A member with a telling name is masked whatever its text looks like.
@@ -35,9 +42,7 @@ impl<'a> Masker<'a> {
             Value::Object(map) => {
                 for (name, value) in map {
                     match value {
-                        Value::String(text)
-                            if !text.is_empty() && self.patterns.name.is_match(name) =>
-                        {
+                        Value::String(text) if !text.is_empty() && is_secret_name(name) => {
                             self.count += 1;
                             MASK.clone_into(text);
                         }
@@ -74,7 +79,7 @@ impl<'a> Masker<'a> {
                 continue;
             }
             // The innermost group that took part, or the whole match.
-            let named = ["secret", "secret2", "double", "single", "bare"];
+            let named = ["secret", "double", "single", "bare"];
             let group = named.iter().find_map(|name| captures.name(name)).or(captures.get(0));
             let Some(secret) = group else { continue };
             out.push_str(&text[end..secret.start()]);
