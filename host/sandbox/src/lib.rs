@@ -1,1 +1,40 @@
-//! sandbox
+//! The wall: runs plugins in WebAssembly, every call in a fresh instance under every brake. The
+//! only crate that knows wasmtime.
+//!
+//! A [`Sandbox`] is made once. [`inspect()`] says what a file is without running it,
+//! [`Plugin::load`] makes it ready under [`Limits`] and [`Grants`], and its tools and hooks are
+//! those of the agent loop. Whatever a guest does, its call ends as a value with a [`Receipt`].
+
+mod brake;
+mod call;
+mod compile;
+mod cut;
+mod declare;
+mod engine;
+mod error;
+pub mod grants;
+mod hook;
+mod inspect;
+mod limits;
+mod nearest;
+mod plugin;
+mod receipt;
+mod services;
+mod state;
+mod text;
+mod ticker;
+mod tool;
+mod wit;
+
+pub use declare::{RefusedTool, ToolSpec};
+pub use engine::{Allocation, Sandbox, SandboxConfig};
+pub use error::{Failure, LoadError, SandboxError, Stop};
+pub use grants::{GrantError, Grants};
+pub use inspect::{
+    CONTRACT, CONTRACT_VERSION, CodeSize, Inspection, Metadata, Refused, Roles, WANTS_SECTION,
+    component_bytes, inspect, sha256_hex,
+};
+pub use limits::{LimitError, LimitRow, Limits};
+pub use plugin::{ChoiceError, Code, Plugin, PluginSource};
+pub use receipt::{Dropping, HostCalls, ProgressBill, Receipt, Tally};
+pub use services::log::{Level, LogLine, LogSink};

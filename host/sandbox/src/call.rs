@@ -1,0 +1,345 @@
+//! One call: a slot, a fresh store with every brake set, an instance, an answer or a failure, the
+//! bill. The only place where a store is made; it does not outlive this function.
+
+use crate::brake::{Brake, now};
+use crate::declare::Offered;
+use crate::error::{Failure, Scene, Stop};
+use crate::limits::{kib, mib};
+use crate::plugin::Loaded;
+use crate::receipt::{Dropping, Receipt, Tally};
+use crate::state::{MemoryMeter, State};
+use cofferdam_agent::AbortSignal;
+use cofferdam_agent::hook::{Amendment, Verdict};
+use cofferdam_agent::progress::Progress;
+use cofferdam_agent::tool::ToolResult;
+use serde_json::Value;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::SemaphorePermit;
+use tokio::task::JoinHandle;
+use wasmtime::{Store, UpdateDeadline};
+
+/// What a fresh instance is asked, whatever the version of its contract.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    ListTools,
+    CallTool { call: GuestCall },
+    Prepare { tool: Arc<str>, arguments: String },
+    Before { call: GuestCall, context: GuestContext },
+    After { call: GuestCall, context: GuestContext, ran: GuestRan },
+}
+
+/// A call as the guest sees it.
+#[derive(Debug)]
+pub(crate) struct GuestCall {
+    pub(crate) id: Arc<str>,
+    pub(crate) name: Arc<str>,
+    pub(crate) arguments: String,
+}
+
+/// Where a hooked call comes from.
+#[derive(Debug)]
+pub(crate) struct GuestContext {
+    pub(crate) plugin: String,
+    pub(crate) assistant: String,
+}
+
+/// What a hooked call came to.
+#[derive(Debug)]
+pub(crate) struct GuestRan {
+    pub(crate) result: ToolResult,
+    pub(crate) is_error: bool,
+    pub(crate) ended_by: Option<String>,
+    pub(crate) wall_ms: u64,
+}
+
+/// What it answers.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    Tools(Vec<Offered>),
+    Tool(ToolResult),
+    Prepared(Value),
+    Verdict(Verdict),
+    Amendment(Amendment),
+}
+
+/// How a call ended, with its bill.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) reply: Result<Reply, Failure>,
+    pub(crate) receipt: Receipt,
+}
+
+/// A call that is about to be made.
+pub(crate) struct Job {
+    pub(crate) plugin: Arc<Loaded>,
+    pub(crate) entry: Entry,
+    /// None where nobody may report.
+    pub(crate) progress: Option<Progress>,
+}
+
+impl Job {
+    /// Runs the call on the sandbox's own threads. Dropping the future stops the guest.
+    pub(crate) async fn perform(self, abort: AbortSignal) -> Ended {
+        let plugin = self.plugin.clone();
+        let brake = self.watched_brake(&abort);
+        let task = plugin.sandbox.runtime().spawn(self.run(brake.clone()));
+        let mut running = Running { task, brake };
+        let joined = tokio::select! { biased;
+            joined = &mut running.task => joined,
+            () = abort.cancelled() => {
+                running.brake.abort();
+                (&mut running.task).await
+            }
+        };
+        joined.unwrap_or_else(|error| {
+            Ended::unrun(
+                &plugin,
+                0,
+                Failure::new(
+                    "failure",
+                    format!("the sandbox failed while it ran the plugin: {error}"),
+                ),
+            )
+        })
+    }
+
+    /// Runs the call where the future is polled: for a caller that has nothing else to do.
+    pub(crate) async fn perform_here(self, abort: AbortSignal) -> Ended {
+        let plugin = self.plugin.clone();
+        let brake = self.watched_brake(&abort);
+        let run = InRuntime {
+            runtime: plugin.sandbox.runtime(),
+            future: Box::pin(self.run(brake.clone())),
+        };
+        tokio::pin!(run);
+        tokio::select! { biased;
+            ended = &mut run => ended,
+            () = abort.cancelled() => {
+                brake.abort();
+                run.await
+            }
+        }
+    }
+
+    fn watched_brake(&self, abort: &AbortSignal) -> Arc<Brake> {
+        let Loaded { sandbox, machine, terms, .. } = &*self.plugin;
+        let brake = Arc::new(Brake::new(
+            machine.engine.weak(),
+            abort.clone(),
+            Duration::from_millis(terms.limits.queue_ms),
+            Duration::from_millis(terms.limits.grace_ms),
+        ));
+        sandbox.ticker().watch(&brake);
+        brake
+    }
+
+    async fn run(self, brake: Arc<Brake>) -> Ended {
+        let plugin = self.plugin;
+        let queued = now();
+        let slot = match slot(&plugin, &brake).await {
+            Ok(slot) => slot,
+            Err(failure) => return Ended::unrun(&plugin, now() - queued, failure),
+        };
+        brake.start(Duration::from_millis(plugin.terms.limits.wall_ms));
+        let started = now();
+        let granted = !matches!(self.entry, Entry::ListTools);
+        let mut store = match armed_store(&plugin, &brake, self.progress, granted) {
+            Ok(store) => store,
+            Err(error) => return Ended::unrun(&plugin, started - queued, broken(&error)),
+        };
+        let result = tokio::select! { biased;
+            stop = brake.stopping() => Err(stop.into()),
+            result = guest(&plugin, &mut store, self.entry) => result,
+        };
+        let mut ended = settle(&plugin, &mut store, result);
+        drop(store);
+        drop(slot);
+        ended.receipt.waiting_us = started - queued;
+        ended.receipt.wall_us = now() - started;
+        ended
+    }
+}
+
+/// Waits for a place among the plugin's calls and among all.
+async fn slot<'a>(
+    plugin: &'a Loaded,
+    brake: &Brake,
+) -> Result<(SemaphorePermit<'a>, SemaphorePermit<'a>), Failure> {
+    let slots = plugin.sandbox.slots();
+    if let Ok(own) = plugin.slots.try_acquire()
+        && let Ok(all) = slots.try_acquire_many(plugin.weight)
+    {
+        return Ok((own, all));
+    }
+    let limits = &plugin.terms.limits;
+    let waiting = Waiting::enter(plugin).ok_or_else(|| Failure::queue_full(limits))?;
+    let both = async {
+        let own = plugin.slots.acquire().await.ok()?;
+        Some((own, slots.acquire_many(plugin.weight).await.ok()?))
+    };
+    let got = tokio::select! { biased;
+        stop = brake.stopping() => return Err(Failure::stopped(stop, limits)),
+        got = both => got,
+    };
+    drop(waiting);
+    // The semaphores live as long as the sandbox and are never closed.
+    got.ok_or_else(|| Failure::stopped(Stop::QueueTime, limits))
+}
+
+/// A place in the plugin's queue.
+struct Waiting<'a>(&'a Loaded);
+
+impl<'a> Waiting<'a> {
+    fn enter(plugin: &'a Loaded) -> Option<Self> {
+        let waiting = plugin.waiting.fetch_add(1, Ordering::AcqRel);
+        let place = Self(plugin);
+        (waiting < plugin.terms.limits.queue).then_some(place)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A store with every brake set, before any guest code can run.
+fn armed_store(
+    plugin: &Loaded,
+    brake: &Arc<Brake>,
+    progress: Option<Progress>,
+    granted: bool,
+) -> wasmtime::Result<Store<State>> {
+    let Loaded { sandbox, machine, terms, .. } = plugin;
+    let limits = &terms.limits;
+    let memory =
+        MemoryMeter::new(limits, sandbox.memory_total().clone(), sandbox.config().memory_total_mib);
+    let state = State::new(terms.clone(), brake.clone(), memory, progress, granted);
+    let mut store = Store::new(&machine.engine, state);
+    store.limiter(|state| state);
+    store.set_hostcall_fuel(mib(limits.host_alloc_mib));
+    store.set_max_component_handles(usize::try_from(limits.resources).unwrap_or(usize::MAX));
+    if let Some(fuel) = limits.fuel {
+        store.set_fuel(fuel)?;
+    }
+    store.set_epoch_deadline(1);
+    let watched = brake.clone();
+    store.epoch_deadline_callback(move |_| match watched.check() {
+        Some(stop) => Err(stop.into()),
+        None => Ok(UpdateDeadline::Yield(1)),
+    });
+    Ok(store)
+}
+
+async fn guest(
+    plugin: &Loaded,
+    store: &mut Store<State>,
+    entry: Entry,
+) -> wasmtime::Result<Result<Reply, Failure>> {
+    let instance = plugin.pre.instantiate_async(&mut *store).await?;
+    plugin.exports.enter(store, &instance, entry).await
+}
+
+/// What the call came to, and what it cost.
+fn settle(
+    plugin: &Loaded,
+    store: &mut Store<State>,
+    result: wasmtime::Result<Result<Reply, Failure>>,
+) -> Ended {
+    const STDERR_BYTES_MAX: usize = 4_096;
+    let limits = &plugin.terms.limits;
+    let fuel =
+        limits.fuel.map(|budget| budget.saturating_sub(store.get_fuel().unwrap_or_default()));
+    let mut receipt = bill(store.data_mut(), fuel);
+    let reply = result.unwrap_or_else(|error| {
+        let state = store.data();
+        let stderr = state.stdio.stderr.tail(STDERR_BYTES_MAX);
+        Err(Failure::from_engine(
+            &error,
+            &Scene { limits, stderr: &stderr, memory_denied: state.memory.denied },
+        ))
+    });
+    let reply = reply.and_then(|reply| match reply {
+        Reply::Tool(result) => {
+            Ok(Reply::Tool(crate::cut::result(result, kib(limits.result_kib), &mut receipt.cuts)))
+        }
+        other => Ok(other),
+    });
+    let reply = reply.map_err(|failure| failure.with_refusals(&receipt.refusals));
+    receipt.ended_by = reply.as_ref().err().map(|failure| failure.ended_by);
+    Ended { reply, receipt }
+}
+
+/// The bill of a call that has ended.
+fn bill(state: &mut State, fuel: Option<u64>) -> Receipt {
+    let mut receipt = std::mem::take(&mut state.receipt);
+    let (http, refusals) = state.http.bill();
+    refusals.into_iter().for_each(|refusal| receipt.refuse(refusal));
+    receipt.http_requests = http.calls;
+    receipt.host_calls.http = http;
+    receipt.host_calls.random =
+        Tally { calls: state.random.calls, bytes: state.random.used() as u64 };
+    receipt.fuel = fuel;
+    receipt.memory_peak_bytes = state.memory.peak as u64;
+    receipt.progress = state.reports.bill();
+    receipt.log = state.log.bill;
+    receipt.stdout = stream_bill(state.stdio.stdout.counts());
+    receipt.stderr = stream_bill(state.stdio.stderr.counts());
+    receipt
+}
+
+fn stream_bill((bytes, dropped): (u64, u64)) -> Dropping {
+    Dropping { bytes: bytes - dropped, bytes_dropped: dropped, ..Dropping::default() }
+}
+
+/// The engine refused a store, which it does for no guest's sake.
+fn broken(error: &wasmtime::Error) -> Failure {
+    Failure::new("failure", format!("the sandbox could not run the plugin: {error:#}"))
+}
+
+impl Ended {
+    /// A call that never ran.
+    fn unrun(plugin: &Loaded, waiting_us: u64, failure: Failure) -> Self {
+        let receipt = Receipt {
+            plugin: plugin.terms.plugin.clone(),
+            ended_by: Some(failure.ended_by),
+            waiting_us,
+            ..Receipt::default()
+        };
+        Self { reply: Err(failure), receipt }
+    }
+}
+
+/// A task that is stopped when nobody waits for it any more.
+struct Running {
+    task: JoinHandle<Ended>,
+    brake: Arc<Brake>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.task.is_finished() {
+            self.brake.stop(Stop::Aborted);
+        }
+    }
+}
+
+/// A future that is polled inside the sandbox's runtime, whoever polls it: the engine's WASI needs
+/// its timers.
+struct InRuntime<'a, F> {
+    runtime: &'a tokio::runtime::Handle,
+    future: Pin<Box<F>>,
+}
+
+impl<F: Future> Future for InRuntime<'_, F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let _entered = self.runtime.enter();
+        self.future.as_mut().poll(cx)
+    }
+}

@@ -1,0 +1,335 @@
+//! The sandbox as a whole: engines, pooled memory slots, threads for guests, the ticker.
+//!
+//! Everything here is made once and shared by all plugins; what belongs to one call is in
+//! [`crate::state`].
+
+use crate::error::SandboxError;
+use crate::services::log::LogSink;
+use crate::state::State;
+use crate::ticker::Ticker;
+use crate::wit::v0_1;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
+use wasmtime::component::Linker;
+use wasmtime::{
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
+    WasmBacktraceDetails,
+};
+
+/// Settings of a whole sandbox. The limits of each plugin are in [`crate::Limits`].
+#[derive(Clone)]
+pub struct SandboxConfig {
+    /// Calls that may run at the same time, all plugins together; more wait. The pool of memory
+    /// slots is sized by it. 1 to 10,000; 64 if not set.
+    pub slots: u32,
+    /// Threads that run guests; 0, the default, takes as many as there are processors.
+    pub workers: usize,
+    /// MiB of linear memory of all calls together; 4,096 if not set.
+    pub memory_total_mib: u64,
+    /// KiB of stack for a guest's own calls; 64 to 8,192; 512 if not set.
+    pub stack_kib: u64,
+    /// Where memories come from; the fastest that the machine offers if not set.
+    pub allocation: Allocation,
+    /// Where log lines of plugins go; nowhere if not set.
+    pub log: Option<LogSink>,
+    /// The folder of what plugins keep between calls; their values live as long as the process if
+    /// not set.
+    pub state_dir: Option<PathBuf>,
+}
+
+impl Default for SandboxConfig {
+    fn default() -> Self {
+        Self {
+            slots: 64,
+            workers: 0,
+            memory_total_mib: 4_096,
+            stack_kib: 512,
+            allocation: Allocation::Auto,
+            log: None,
+            state_dir: None,
+        }
+    }
+}
+
+/// Where a guest's memory comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Allocation {
+    /// The first of the others that the machine supports.
+    #[default]
+    Auto,
+    /// Slots made ahead, reset by looking up which pages were touched (Linux 6.7 and later).
+    PooledScan,
+    /// Slots made ahead, their first pages rewritten at each reset.
+    PooledRewrite,
+    /// Mapped for each call: slower, and needs little address space.
+    OnDemand,
+}
+
+impl Allocation {
+    const BEST_FIRST: [Self; 3] = [Self::PooledScan, Self::PooledRewrite, Self::OnDemand];
+}
+
+impl fmt::Display for Allocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "automatic",
+            Self::PooledScan => "pooled memory slots, reset by page-map scan",
+            Self::PooledRewrite => "pooled memory slots, reset by rewriting",
+            Self::OnDemand => "memory on demand",
+        })
+    }
+}
+
+/// A place where plugins run. Cheap to clone; the last clone ends it.
+#[derive(Clone)]
+pub struct Sandbox {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: SandboxConfig,
+    /// Found when the first engine is made, and kept for the second.
+    allocation: Allocation,
+    counted: Arc<Machine>,
+    uncounted: Mutex<Option<Arc<Machine>>>,
+    ticker: Ticker,
+    slots: Semaphore,
+    memory_total: Arc<AtomicUsize>,
+    /// Taken out when the sandbox ends.
+    runtime: Option<Runtime>,
+}
+
+/// An engine with what the host offers on it. Compiled code belongs to one engine.
+pub(crate) struct Machine {
+    pub(crate) engine: Engine,
+    pub(crate) linker: Linker<State>,
+}
+
+/// Core instances for each slot: a component in Python has 14, with adapters and shims more.
+const INSTANCES_PER_SLOT: u32 = 40;
+/// The most that `limits.memory_mib` can be: a slot reserves 4 GiB of address space in any case.
+const MEMORY_BYTES_MAX: usize = 4 << 30;
+const TABLE_ELEMENTS_MAX: usize = 100_000;
+
+impl Sandbox {
+    /// Sets up a sandbox: one engine, the threads, no plugin yet.
+    pub fn new(config: SandboxConfig) -> Result<Self, SandboxError> {
+        check(&config)?;
+        let (allocation, counted) = first_machine(&config)?;
+        let ticker = Ticker::new()?;
+        ticker.add_engine(counted.engine.weak());
+        Ok(Self {
+            shared: Arc::new(Shared {
+                allocation,
+                counted: Arc::new(counted),
+                uncounted: Mutex::new(None),
+                ticker,
+                slots: Semaphore::new(config.slots as usize),
+                memory_total: Arc::default(),
+                runtime: Some(guest_runtime(config.workers)?),
+                config,
+            }),
+        })
+    }
+
+    /// How this sandbox runs guests, in a sentence for people.
+    pub fn describe(&self) -> String {
+        let ticking = if self.ticker().is_alive() { "ticking" } else { "not ticking" };
+        format!(
+            "wasmtime 48, {}, {} slots, {} KiB of stack, {ticking} every millisecond",
+            self.shared.allocation, self.shared.config.slots, self.shared.config.stack_kib
+        )
+    }
+
+    /// Where memories come from on this machine.
+    pub fn allocation(&self) -> Allocation {
+        self.shared.allocation
+    }
+
+    pub(crate) fn config(&self) -> &SandboxConfig {
+        &self.shared.config
+    }
+
+    pub(crate) fn ticker(&self) -> &Ticker {
+        &self.shared.ticker
+    }
+
+    pub(crate) fn slots(&self) -> &Semaphore {
+        &self.shared.slots
+    }
+
+    pub(crate) fn memory_total(&self) -> &Arc<AtomicUsize> {
+        &self.shared.memory_total
+    }
+
+    /// The threads that run guests.
+    pub(crate) fn runtime(&self) -> &tokio::runtime::Handle {
+        // Only `Drop` takes it.
+        self.shared
+            .runtime
+            .as_ref()
+            .map(Runtime::handle)
+            .unwrap_or_else(|| unreachable!("a sandbox in use has threads"))
+    }
+
+    /// The machine that counts fuel, or the one that does not, made when first needed.
+    pub(crate) fn machine(&self, fuel: bool) -> Result<Arc<Machine>, SandboxError> {
+        if fuel {
+            return Ok(self.shared.counted.clone());
+        }
+        let mut uncounted = self.shared.uncounted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(machine) = &*uncounted {
+            return Ok(machine.clone());
+        }
+        let machine = Arc::new(Machine::new(&self.shared.config, self.shared.allocation, false)?);
+        self.ticker().add_engine(machine.engine.weak());
+        *uncounted = Some(machine.clone());
+        Ok(machine)
+    }
+}
+
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sandbox({})", self.describe())
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Waiting for guests here could block, and blocks an embedder's worker for good if a guest
+        // is in a host call; they end with their brakes.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn check(config: &SandboxConfig) -> Result<(), SandboxError> {
+    let setting = |key, value, expected| Err(SandboxError::Setting { key, value, expected });
+    match config {
+        c if !(1..=10_000).contains(&c.slots) => setting("slots", c.slots.into(), "1 to 10000"),
+        c if !(64..=8_192).contains(&c.stack_kib) => {
+            setting("stack_kib", c.stack_kib, "64 to 8192")
+        }
+        c if c.memory_total_mib == 0 => setting("memory_total_mib", 0, "at least 1"),
+        _ => Ok(()),
+    }
+}
+
+/// The first machine that this computer can make.
+fn first_machine(config: &SandboxConfig) -> Result<(Allocation, Machine), SandboxError> {
+    let asked = [config.allocation];
+    let choices: &[Allocation] = match config.allocation {
+        Allocation::Auto => &Allocation::BEST_FIRST,
+        _ => &asked,
+    };
+    let mut refused = None;
+    for &allocation in choices {
+        match Machine::new(config, allocation, true) {
+            Ok(machine) => return Ok((allocation, machine)),
+            Err(error) => refused = Some(error),
+        }
+    }
+    Err(refused.unwrap_or_else(|| SandboxError::Engine("no way to allocate memory".into())))
+}
+
+/// Threads for guests alone, so that an embedder's aborts, timers and signals never wait for one.
+fn guest_runtime(workers: usize) -> std::io::Result<Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if workers > 0 {
+        builder.worker_threads(workers);
+    }
+    builder
+        .thread_name("cofferdam-guest")
+        // With every worker in a guest, timers and sockets are looked at between two slices of a
+        // millisecond, not after 61 of them.
+        .event_interval(4)
+        .enable_all()
+        .build()
+}
+
+impl Machine {
+    fn new(
+        config: &SandboxConfig,
+        allocation: Allocation,
+        fuel: bool,
+    ) -> Result<Self, SandboxError> {
+        let refused = |error: wasmtime::Error| SandboxError::Engine(format!("{error:#}"));
+        let engine = Engine::new(&engine_config(config, allocation, fuel)).map_err(refused)?;
+        let mut linker = Linker::new(&engine);
+        link(&mut linker).map_err(refused)?;
+        Ok(Self { engine, linker })
+    }
+}
+
+/// Everything that the host offers. What is not granted is refused when it is used.
+fn link(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    use crate::services::random::HasCounted;
+    use wasmtime_wasi::p2::bindings::random::{insecure, insecure_seed, random};
+    wasmtime_wasi::p2::add_to_linker_async(linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;
+    v0_1::link(linker)?;
+    linker.allow_shadowing(true);
+    random::add_to_linker::<State, HasCounted>(linker, State::counted_random)?;
+    insecure::add_to_linker::<State, HasCounted>(linker, State::counted_random)?;
+    insecure_seed::add_to_linker::<State, HasCounted>(linker, State::counted_random)?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+fn engine_config(config: &SandboxConfig, allocation: Allocation, fuel: bool) -> Config {
+    let mut engine = Config::new();
+    engine
+        .epoch_interruption(true)
+        .consume_fuel(fuel)
+        // Calls are plain functions, each in an instance of its own; without it a call costs 2 µs less.
+        .concurrency_support(false)
+        .max_wasm_stack((config.stack_kib as usize) << 10)
+        .async_stack_size((config.stack_kib as usize + 1_536) << 10)
+        // The environment must not decide whether a guest's debug information is parsed.
+        .wasm_backtrace_details(WasmBacktraceDetails::Disable)
+        // The same call has the same fuel and the same answer on every machine.
+        .relaxed_simd_deterministic(true)
+        // What no plugin needs, so that a new version of the engine cannot widen the wall.
+        .wasm_memory64(false)
+        .wasm_wide_arithmetic(false)
+        .wasm_custom_page_sizes(false);
+    if allocation != Allocation::OnDemand {
+        engine.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(
+            config.slots,
+            allocation,
+        )));
+    }
+    engine
+}
+
+/// All sizes of the pool from one number, so that none runs out before the others.
+fn pool(slots: u32, allocation: Allocation) -> PoolingAllocationConfig {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(slots)
+        .total_core_instances(slots * INSTANCES_PER_SLOT)
+        .max_core_instances_per_component(INSTANCES_PER_SLOT)
+        .total_memories(slots)
+        .total_tables(slots * INSTANCES_PER_SLOT)
+        .max_tables_per_component(INSTANCES_PER_SLOT)
+        .max_tables_per_module(INSTANCES_PER_SLOT)
+        .table_elements(TABLE_ELEMENTS_MAX)
+        .total_stacks(slots)
+        .max_memory_size(MEMORY_BYTES_MAX)
+        // A slot that another plugin used last must be mapped anew, which costs ten calls.
+        .max_unused_warm_slots(slots.max(128))
+        .async_stack_keep_resident(0);
+    match allocation {
+        Allocation::PooledScan => pool
+            .pagemap_scan(Enabled::Yes)
+            .linear_memory_keep_resident(2 << 20)
+            .table_keep_resident(64 << 10),
+        // Without the scan all of it is rewritten at each reset, touched or not.
+        _ => pool.linear_memory_keep_resident(64 << 10).table_keep_resident(16 << 10),
+    };
+    pool
+}

@@ -1,0 +1,497 @@
+//! What a plugin file is, read from its bytes: nothing is compiled and nothing runs.
+//!
+//! A file that is no plugin is refused with a sentence that says what it is and what to do.
+
+mod sniff;
+
+use crate::text::visible;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use wasmparser::{ComponentName, Encoding, KnownCustom, Parser, Payload};
+
+/// The contract that this host serves, as plugins name it.
+pub const CONTRACT: &str = "cofferdam:plugin";
+/// The version of the contract that this host serves; it takes every version of the same track.
+pub const CONTRACT_VERSION: &str = "0.1.0";
+/// The custom section with the grants that a plugin wants.
+pub const WANTS_SECTION: &str = "cofferdam:wants";
+
+/// A file that is no plugin of this contract.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize)]
+#[error("{what}; {advice}")]
+pub struct Refused {
+    /// What the file is.
+    pub what: String,
+    /// What to do about it.
+    pub advice: String,
+}
+
+/// What a plugin says of itself and needs. All of it comes from the file, so all of it is claims.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Inspection {
+    /// Size of the binary component in bytes.
+    pub size_bytes: u64,
+    /// SHA-256 of the binary component, in hexadecimal.
+    pub sha256: String,
+    /// Version of the contract that the plugin was built for.
+    pub contract_version: String,
+    /// Which parts of the contract the plugin fills.
+    pub roles: Roles,
+    /// Names and texts from the component's metadata.
+    pub metadata: Metadata,
+    /// Everything that the component exports.
+    pub exports: Vec<String>,
+    /// Everything that the component imports.
+    pub imports: Vec<String>,
+    /// The grants that it wants, from its `cofferdam:wants` section.
+    pub wants: Option<serde_json::Value>,
+    /// How much there is to compile.
+    pub code: CodeSize,
+}
+
+/// Which parts of the contract a plugin fills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Roles {
+    /// It offers tools.
+    pub tools: bool,
+    /// It repairs the arguments of its tools.
+    pub argument_preparation: bool,
+    /// It has a hook before calls.
+    pub before_tool_call: bool,
+    /// It has a hook after calls.
+    pub after_tool_call: bool,
+}
+
+/// Texts that the author put into the component.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Metadata {
+    /// The component's name.
+    pub name: Option<String>,
+    /// The plugin's own version.
+    pub version: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Who wrote it.
+    pub authors: Option<String>,
+    /// Its licence, as an SPDX expression.
+    pub licenses: Option<String>,
+    /// Where to read about it.
+    pub homepage: Option<String>,
+    /// Where its source is.
+    pub source: Option<String>,
+    /// The revision of the source.
+    pub revision: Option<String>,
+}
+
+/// How much there is to compile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct CodeSize {
+    /// Core modules.
+    pub modules: u64,
+    /// Functions with a body.
+    pub functions: u64,
+    /// Bytes of the largest function.
+    pub largest_function_bytes: u64,
+}
+
+/// The bytes of a component: those of the file, or what its text form stands for.
+pub fn component_bytes(file: &[u8], accept_text: bool) -> Result<Cow<'_, [u8]>, Refused> {
+    if !accept_text || !sniff::is_wasm_text(file) {
+        return Ok(Cow::Borrowed(file));
+    }
+    wat::parse_bytes(file).map_err(|error| Refused {
+        what: format!(
+            "this is WebAssembly text that does not parse: {}",
+            visible(&error.to_string(), 600)
+        ),
+        advice: "correct it, or build the component from its source".into(),
+    })
+}
+
+/// Reads what a component is. `Err` says why it is no plugin and what to do.
+pub fn inspect(bytes: &[u8]) -> Result<Inspection, Refused> {
+    if let Some(refused) = sniff::not_wasm(bytes) {
+        return Err(refused);
+    }
+    let outline = Outline::read(bytes)?;
+    let contract_version = outline.check_exports()?;
+    outline.check_imports()?;
+    Ok(Inspection {
+        size_bytes: bytes.len() as u64,
+        sha256: sha256_hex(bytes),
+        contract_version,
+        roles: outline.roles(),
+        metadata: outline.metadata,
+        wants: outline.wants,
+        code: outline.code,
+        exports: outline.exports,
+        imports: outline.imports,
+    })
+}
+
+/// SHA-256 in lower-case hexadecimal.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+/// An interface name taken apart: `cofferdam:plugin/tools@0.1.0`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct InterfaceName<'a> {
+    package: &'a str,
+    interface: &'a str,
+    version: &'a str,
+}
+
+impl<'a> InterfaceName<'a> {
+    fn parse(name: &'a str) -> Option<Self> {
+        let (package, rest) = name.split_once('/')?;
+        let (interface, version) = rest.split_once('@').unwrap_or((rest, ""));
+        Some(Self { package, interface, version })
+    }
+
+    /// Whether this host serves the version: the same track, and no pre-release.
+    fn is_served(self) -> bool {
+        match self.package {
+            CONTRACT => plain_version(self.version, "0.1."),
+            package if package.starts_with("wasi:") => plain_version(self.version, "0.2."),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a version is `track` followed by a plain number.
+fn plain_version(version: &str, track: &str) -> bool {
+    version
+        .strip_prefix(track)
+        .is_some_and(|patch| !patch.is_empty() && patch.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// The parts of a component that matter here.
+#[derive(Debug, Default)]
+struct Outline {
+    exports: Vec<String>,
+    imports: Vec<String>,
+    metadata: Metadata,
+    wants: Option<serde_json::Value>,
+    code: CodeSize,
+}
+
+const TEXT_MAX: usize = 2_000;
+const NAME_MAX: usize = 200;
+const WANTS_BYTES_MAX: usize = 65_536;
+/// More names than any real component has; each is shown to people.
+const NAMES_MAX: usize = 2_000;
+
+const ROLES: [&str; 4] = ["tools", "argument-preparation", "before-tool-call", "after-tool-call"];
+const CONTRACT_IMPORTS: [&str; 6] =
+    ["types", "progress", "cancellation", "log", "config", "key-value"];
+const WASI_PACKAGES: [&str; 7] = [
+    "wasi:cli",
+    "wasi:clocks",
+    "wasi:filesystem",
+    "wasi:http",
+    "wasi:io",
+    "wasi:random",
+    "wasi:sockets",
+];
+
+impl Outline {
+    fn read(bytes: &[u8]) -> Result<Self, Refused> {
+        let mut outline = Self::default();
+        let mut depth = 0_u32;
+        for payload in Parser::new(0).parse_all(bytes) {
+            let payload = payload.map_err(damaged)?;
+            match payload {
+                Payload::Version { encoding: Encoding::Module, .. } if depth == 0 => {
+                    return Err(sniff::core_module(bytes));
+                }
+                Payload::ModuleSection { .. } => {
+                    outline.code.modules += 1;
+                    depth += 1;
+                }
+                Payload::ComponentSection { .. } => depth += 1,
+                Payload::End(_) => depth = depth.saturating_sub(1),
+                Payload::CodeSectionEntry(body) => outline.function(body.range().len()),
+                other if depth == 0 => outline.top_level(&other)?,
+                _ => {}
+            }
+        }
+        Ok(outline)
+    }
+
+    fn function(&mut self, bytes: usize) {
+        self.code.functions += 1;
+        self.code.largest_function_bytes = self.code.largest_function_bytes.max(bytes as u64);
+    }
+
+    fn top_level(&mut self, payload: &Payload<'_>) -> Result<(), Refused> {
+        match payload {
+            Payload::ComponentExportSection(section) => {
+                for export in section.clone() {
+                    self.exports.push(visible(export.map_err(damaged)?.name.name, NAME_MAX));
+                }
+            }
+            Payload::ComponentImportSection(section) => {
+                for import in section.clone() {
+                    self.imports.push(visible(import.map_err(damaged)?.name.name, NAME_MAX));
+                }
+            }
+            Payload::CustomSection(section) => self.custom(section),
+            _ => {}
+        }
+        if self.exports.len().max(self.imports.len()) > NAMES_MAX {
+            return Err(Refused {
+                what: format!("this component has more than {NAMES_MAX} imports or exports"),
+                advice: "build it from the contract's world, which has a dozen".into(),
+            });
+        }
+        Ok(())
+    }
+
+    fn custom(&mut self, section: &wasmparser::CustomSectionReader<'_>) {
+        let metadata = &mut self.metadata;
+        let field = match section.name() {
+            "version" => &mut metadata.version,
+            "description" => &mut metadata.description,
+            "authors" => &mut metadata.authors,
+            "licenses" => &mut metadata.licenses,
+            "homepage" => &mut metadata.homepage,
+            "source" => &mut metadata.source,
+            "revision" => &mut metadata.revision,
+            WANTS_SECTION if section.data().len() <= WANTS_BYTES_MAX => {
+                self.wants = serde_json::from_slice(section.data()).ok();
+                return;
+            }
+            _ => {
+                if let KnownCustom::ComponentName(names) = section.as_known() {
+                    metadata.name = names.into_iter().flatten().find_map(|name| match name {
+                        ComponentName::Component { name, .. } => Some(visible(name, NAME_MAX)),
+                        _ => None,
+                    });
+                }
+                return;
+            }
+        };
+        *field = std::str::from_utf8(section.data()).ok().map(|text| visible(text, TEXT_MAX));
+    }
+
+    /// The version of the contract that the exports belong to.
+    fn check_exports(&self) -> Result<String, Refused> {
+        let ours = || {
+            self.exports
+                .iter()
+                .filter_map(|name| InterfaceName::parse(name))
+                .filter(|name| name.package == CONTRACT)
+        };
+        if let Some(role) = ours().find(|name| name.is_served() && ROLES.contains(&name.interface))
+        {
+            return Ok(role.version.into());
+        }
+        let needed = format!(
+            "a plugin exports at least one of {} at version {CONTRACT_VERSION}; `cofferdam plugin wit` writes the \
+             contract to build against",
+            ROLES.map(|role| format!("{CONTRACT}/{role}")).join(", ")
+        );
+        Err(match ours().next() {
+            Some(other) => Refused {
+                what: format!(
+                    "this component was built for version {} of the contract {CONTRACT} and this host serves \
+                     {CONTRACT_VERSION}",
+                    other.version
+                ),
+                advice: "build it against this host's contract, which `cofferdam plugin wit` writes, or use a host \
+                         of that version"
+                    .into(),
+            },
+            None => Refused { what: format!("this is a component of another world: it exports {}", list(&self.exports)), advice: needed },
+        })
+    }
+
+    fn check_imports(&self) -> Result<(), Refused> {
+        let strange: Vec<String> =
+            self.imports.iter().filter(|name| !is_provided(name)).cloned().collect();
+        if strange.is_empty() {
+            return Ok(());
+        }
+        let newer = strange
+            .iter()
+            .filter_map(|name| InterfaceName::parse(name))
+            .find(|name| name.package == CONTRACT);
+        Err(Refused {
+            what: format!(
+                "this component imports what this host does not provide: {}",
+                list(&strange)
+            ),
+            advice: match newer {
+                Some(name) if !name.is_served() => format!(
+                    "it was built for version {} of the contract and this host serves {CONTRACT_VERSION}",
+                    name.version
+                ),
+                _ => format!(
+                    "this host provides {CONTRACT}@{CONTRACT_VERSION} and WASI 0.2 (cli, clocks, filesystem, http, io, \
+                     random, sockets); build it without the others"
+                ),
+            },
+        })
+    }
+
+    fn roles(&self) -> Roles {
+        let has = |role: &str| {
+            self.exports
+                .iter()
+                .filter_map(|name| InterfaceName::parse(name))
+                .any(|name| name.package == CONTRACT && name.interface == role && name.is_served())
+        };
+        Roles {
+            tools: has("tools"),
+            argument_preparation: has("argument-preparation"),
+            before_tool_call: has("before-tool-call"),
+            after_tool_call: has("after-tool-call"),
+        }
+    }
+}
+
+fn is_provided(import: &str) -> bool {
+    InterfaceName::parse(import).is_some_and(|name| {
+        name.is_served()
+            && match name.package {
+                CONTRACT => CONTRACT_IMPORTS.contains(&name.interface),
+                package => WASI_PACKAGES.contains(&package),
+            }
+    })
+}
+
+fn damaged(error: wasmparser::BinaryReaderError) -> Refused {
+    Refused {
+        what: format!(
+            "this WebAssembly file is damaged or cut: {}",
+            visible(&error.to_string(), NAME_MAX)
+        ),
+        advice: "build it or fetch it again".into(),
+    }
+}
+
+/// A few names for a sentence.
+fn list(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    match names {
+        [] => "nothing".into(),
+        names if names.len() > SHOWN => {
+            format!("{} and {} more", names[..SHOWN].join(", "), names.len() - SHOWN)
+        }
+        names => names.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(wat: &str) -> String {
+        inspect(&wat::parse_str(wat).expect("good text")).expect_err("no plugin").to_string()
+    }
+
+    /// A component that exports an empty instance under each name.
+    fn exporting(names: &[&str], imports: &[&str]) -> Vec<u8> {
+        let imports: String =
+            imports.iter().map(|name| format!("(import \"{name}\" (instance))")).collect();
+        let exports: String = names
+            .iter()
+            .map(|name| format!("(component $c) (instance $i (instantiate $c)) (export \"{name}\" (instance $i))"))
+            .enumerate()
+            .map(|(n, text)| text.replace("$c", &format!("$c{n}")).replace("$i", &format!("$i{n}")))
+            .collect();
+        wat::parse_str(format!("(component {imports} {exports})")).expect("good text")
+    }
+
+    #[test]
+    fn a_plugin() {
+        let bytes = exporting(
+            &["cofferdam:plugin/tools@0.1.0", "other"],
+            &["cofferdam:plugin/log@0.1.0", "wasi:cli/environment@0.2.6"],
+        );
+        let inspection = inspect(&bytes).expect("a plugin");
+        assert_eq!(inspection.contract_version, "0.1.0");
+        assert_eq!(inspection.roles, Roles { tools: true, ..Roles::default() });
+        assert_eq!(inspection.imports.len(), 2);
+        assert_eq!(inspection.size_bytes, bytes.len() as u64);
+    }
+
+    #[test]
+    fn a_hook_only_plugin_and_a_later_patch_are_fine() {
+        for name in
+            ["cofferdam:plugin/before-tool-call@0.1.0", "cofferdam:plugin/after-tool-call@0.1.7"]
+        {
+            inspect(&exporting(&[name], &[])).expect(name);
+        }
+    }
+
+    #[test]
+    fn other_worlds_and_versions() {
+        for (exports, imports, part) in [
+            (
+                &["wasi:cli/run@0.2.0"][..],
+                &[][..],
+                "of another world: it exports wasi:cli/run@0.2.0",
+            ),
+            (&[], &[], "it exports nothing"),
+            (&["cofferdam:plugin/tools@0.2.0"], &[], "built for version 0.2.0 of the contract"),
+            (&["cofferdam:plugin/tools@0.1.0-rc.1"], &[], "built for version 0.1.0-rc.1"),
+            (
+                &["cofferdam:plugin/tools@0.1.0"],
+                &["acme:db/sql@1.0.0"],
+                "does not provide: acme:db/sql@1.0.0",
+            ),
+            (&["cofferdam:plugin/tools@0.1.0"], &["env"], "does not provide: env"),
+            (
+                &["cofferdam:plugin/tools@0.1.0"],
+                &["wasi:cli/environment@0.3.0"],
+                "does not provide: wasi:cli",
+            ),
+            (
+                &["cofferdam:plugin/tools@0.1.0"],
+                &["cofferdam:plugin/log@0.2.0"],
+                "it was built for version 0.2.0",
+            ),
+            (
+                &["cofferdam:plugin/tools@0.1.0"],
+                &["cofferdam:plugin/shell@0.1.1"],
+                "does not provide: cofferdam:plugin/shell",
+            ),
+        ] {
+            let refusal = inspect(&exporting(exports, imports)).expect_err(part).to_string();
+            assert!(refusal.contains(part), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn core_modules() {
+        assert!(
+            refusal("(module (import \"wasi_snapshot_preview1\" \"fd_write\" (func)))")
+                .contains("wasm32-wasip2")
+        );
+        assert!(refusal("(module)").starts_with("this is a core module"));
+    }
+
+    #[test]
+    fn cut_files() {
+        let whole = exporting(&["cofferdam:plugin/tools@0.1.0"], &[]);
+        for end in 1..whole.len() {
+            // A cut between two sections leaves a component that lacks something.
+            assert!(inspect(&whole[..end]).is_err(), "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn text_is_for_those_who_ask() {
+        assert!(component_bytes(b"(component)", false).expect("as it is").starts_with(b"("));
+        assert!(component_bytes(b"(component)", true).expect("parsed").starts_with(b"\0asm"));
+        assert!(component_bytes(b"(component", true).is_err());
+    }
+}

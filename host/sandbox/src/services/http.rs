@@ -1,0 +1,254 @@
+//! Outgoing HTTP: every request is decided by the grants, sent to an address that was decided too,
+//! and counted.
+//!
+//! A plugin follows redirects itself, so each hop comes through here. Its own time-outs are
+//! clamped to what remains of the call, and dropping the call drops its connections.
+
+mod body;
+mod connect;
+
+use crate::brake::Brake;
+use crate::grants::http::{Asked, HttpRule, Origin, allow};
+use crate::limits::kib;
+use crate::receipt::Tally;
+use crate::state::Terms;
+use body::Metered;
+use http::header::{HeaderName, HeaderValue};
+use http_body_util::BodyExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
+
+/// A credential with its value, ready to go into requests.
+pub(crate) struct Secret {
+    pub(crate) origin: Origin,
+    pub(crate) header: HeaderName,
+    pub(crate) value: HeaderValue,
+    /// The bare secret, which is masked on the way back.
+    pub(crate) bare: String,
+}
+
+impl Secret {
+    /// Reads the value that a grant stands for.
+    pub(crate) fn from_grant(grant: &crate::grants::SecretGrant) -> Result<Self, String> {
+        let bare = std::env::var(&grant.env)
+            .map_err(|_| format!("the environment has no {}", grant.env))?;
+        let mut value = HeaderValue::from_str(&grant.format.replace("{}", &bare))
+            .map_err(|_| format!("the value of {} cannot be in a header", grant.env))?;
+        value.set_sensitive(true);
+        Ok(Self {
+            origin: Origin::parse(&grant.origin)?,
+            header: grant
+                .header
+                .parse()
+                .map_err(|_| format!("`{}` is no name of a header", grant.header))?,
+            value,
+            bare,
+        })
+    }
+}
+
+/// HTTP of one call.
+pub(crate) struct Http {
+    terms: Arc<Terms>,
+    brake: Arc<Brake>,
+    granted: bool,
+    /// Made with the first request.
+    meter: Option<Arc<Meter>>,
+}
+
+/// What the requests of one call add up to. Shared with their tasks.
+#[derive(Default)]
+pub(crate) struct Meter {
+    requests: AtomicU64,
+    bytes: AtomicU64,
+    bytes_max: u64,
+    refusals: Mutex<Vec<String>>,
+}
+
+type Io = Box<dyn Future<Output = Result<(), Error>> + Send>;
+type Sent = Result<(http::Response<WasiBody>, Io), Error>;
+
+impl Http {
+    pub(crate) fn new(terms: Arc<Terms>, brake: Arc<Brake>, granted: bool) -> Self {
+        Self { terms, brake, granted, meter: None }
+    }
+
+    /// Requests sent and bytes of their bodies, and what was refused.
+    pub(crate) fn bill(&self) -> (Tally, Vec<String>) {
+        self.meter.as_ref().map_or_else(Default::default, |meter| {
+            let tally = Tally {
+                calls: meter.requests.load(Ordering::Relaxed),
+                bytes: meter.bytes.load(Ordering::Relaxed),
+            };
+            (tally, meter.refusals.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        })
+    }
+
+    fn meter(&mut self) -> Arc<Meter> {
+        let bytes_max = kib(self.terms.limits.http_body_kib) as u64;
+        self.meter.get_or_insert_with(|| Arc::new(Meter { bytes_max, ..Meter::default() })).clone()
+    }
+
+    /// Decides on a request and prepares it. `Err` is the refusal.
+    fn decide(
+        &self,
+        request: &mut http::Request<WasiBody>,
+        meter: &Meter,
+    ) -> Result<(HttpRule, Origin), String> {
+        let uri = request.uri();
+        let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
+        let asked = Asked::new(
+            request.method().as_str(),
+            uri.scheme_str().unwrap_or("https"),
+            &authority,
+            uri.path(),
+        )?;
+        let rules = if self.granted { self.terms.grants.http.as_slice() } else { &[] };
+        let rule = allow(rules, &asked)?.clone();
+        let requests_max = self.terms.limits.http_requests;
+        if meter.requests.fetch_add(1, Ordering::Relaxed) >= requests_max {
+            meter.requests.fetch_sub(1, Ordering::Relaxed);
+            return Err(format!(
+                "a call may make {requests_max} http requests (limit http_requests)"
+            ));
+        }
+        self.add_secrets(request, &asked.origin);
+        Ok((rule, asked.origin))
+    }
+
+    /// Puts the credentials of an origin into a request, in place of whatever the plugin set.
+    fn add_secrets(&self, request: &mut http::Request<WasiBody>, origin: &Origin) {
+        for secret in self.terms.secrets.iter().filter(|secret| secret.origin == *origin) {
+            request.headers_mut().insert(secret.header.clone(), secret.value.clone());
+        }
+    }
+}
+
+impl Meter {
+    fn refuse(&self, refusal: String) {
+        const REFUSALS_MAX: usize = 20;
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        if refusals.len() < REFUSALS_MAX && !refusals.contains(&refusal) {
+            refusals.push(refusal);
+        }
+    }
+
+    /// Counts bytes of a body. False if they are too many.
+    fn take(&self, bytes: usize) -> bool {
+        let bytes = bytes as u64;
+        let fits =
+            self.bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= self.bytes_max;
+        if !fits {
+            self.refuse(format!(
+                "a call may send and receive {} KiB of http bodies (limit http_body_kib)",
+                self.bytes_max >> 10
+            ));
+        }
+        fits
+    }
+}
+
+impl WasiHttpHooks for Http {
+    fn send_request(
+        &mut self,
+        mut request: http::Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _done: Box<dyn Future<Output = Result<(), Error>> + Send>,
+    ) -> Box<dyn Future<Output = Sent> + Send> {
+        let meter = self.meter();
+        let (rule, origin) = match self.decide(&mut request, &meter) {
+            Ok(decided) => decided,
+            Err(refusal) => {
+                meter.refuse(refusal);
+                return Box::new(async { Err(Error::HttpRequestDenied) });
+            }
+        };
+        let timeouts = Timeouts::clamped(options.unwrap_or_default(), self.brake.remaining());
+        Box::new(send(request, rule, origin, timeouts, meter))
+    }
+
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        64 << 10
+    }
+}
+
+/// The guest's time-outs, none of them longer than the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Timeouts {
+    connect: Duration,
+    first_byte: Duration,
+    between_bytes: Duration,
+}
+
+impl Timeouts {
+    fn clamped(options: RequestOptions, remaining: Duration) -> Self {
+        let clamp = |asked: Option<Duration>| asked.unwrap_or(remaining).min(remaining);
+        Self {
+            connect: clamp(options.connect_timeout),
+            first_byte: clamp(options.first_byte_timeout),
+            between_bytes: clamp(options.between_bytes_timeout),
+        }
+    }
+}
+
+async fn send(
+    request: http::Request<WasiBody>,
+    rule: HttpRule,
+    origin: Origin,
+    timeouts: Timeouts,
+    meter: Arc<Meter>,
+) -> Sent {
+    let address = connect::resolve(&rule, &origin, timeouts.connect, &meter).await?;
+    let stream = connect::connect(&origin, address, timeouts.connect).await?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(wasmtime_wasi_http::io::TokioIo::new(stream)).await?;
+    let driver = wasmtime_wasi::runtime::spawn(connection);
+    let request =
+        origin_form(request).map(|body| Metered::new(body, meter.clone(), timeouts.between_bytes));
+    let response = tokio::time::timeout(timeouts.first_byte, sender.send_request(request))
+        .await
+        .map_err(|_| Error::ConnectionReadTimeout)??;
+    let response = response.map(|body| {
+        Metered::new(body.map_err(Error::from), meter, timeouts.between_bytes).boxed_unsync()
+    });
+    Ok((response, Box::new(async move { Ok(driver.await?) })))
+}
+
+/// A request whose target is path and query alone, as servers expect it.
+fn origin_form(mut request: http::Request<WasiBody>) -> http::Request<WasiBody> {
+    let target = request.uri().path_and_query().cloned();
+    *request.uri_mut() = target.map_or_else(http::Uri::default, http::Uri::from);
+    request
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_cannot_wait_longer_than_its_call() {
+        let options = RequestOptions {
+            connect_timeout: Some(Duration::from_secs(600)),
+            first_byte_timeout: None,
+            between_bytes_timeout: Some(Duration::from_millis(5)),
+        };
+        let remaining = Duration::from_secs(3);
+        assert_eq!(
+            Timeouts::clamped(options, remaining),
+            Timeouts {
+                connect: remaining,
+                first_byte: remaining,
+                between_bytes: Duration::from_millis(5)
+            }
+        );
+    }
+
+    #[test]
+    fn bodies_are_counted() {
+        let meter = Meter { bytes_max: 10, ..Meter::default() };
+        assert!(meter.take(10));
+        assert!(!meter.take(1));
+    }
+}

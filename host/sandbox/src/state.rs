@@ -1,0 +1,232 @@
+//! What the store of one call holds: its brake, its meters, its services. Made for the call and
+//! dropped with it; two calls share nothing that a guest could write to.
+
+use crate::brake::Brake;
+use crate::error::{Denied, Exceeded};
+use crate::grants::Grants;
+use crate::limits::{Limits, kib, mib};
+use crate::receipt::Receipt;
+use crate::services::fs;
+use crate::services::http::Http;
+use crate::services::kv::KeyValue;
+use crate::services::log::{Log, LogSink};
+use crate::services::progress::Reports;
+use crate::services::random::{Counted, Random};
+use crate::services::stdio::Stdio;
+use cofferdam_agent::progress::Progress;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use wasmtime::component::ResourceTable;
+use wasmtime::{ResourceLimiter, StoreLimits};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+
+/// What the calls of one plugin have in common; none of it changes during a call.
+pub(crate) struct Terms {
+    pub(crate) plugin: Arc<str>,
+    pub(crate) limits: Limits,
+    pub(crate) grants: Grants,
+    pub(crate) log_sink: Option<LogSink>,
+    pub(crate) key_value: Option<Arc<KeyValue>>,
+    /// Granted environment variables with their values, read when the plugin was loaded.
+    pub(crate) env: Vec<(String, String)>,
+    /// Credentials for requests, read when the plugin was loaded.
+    pub(crate) secrets: Vec<crate::services::http::Secret>,
+}
+
+/// The data of one call's store.
+pub(crate) struct State {
+    pub(crate) terms: Arc<Terms>,
+    /// Whether the grants apply: they do not when a plugin is asked for its tools.
+    granted: bool,
+    pub(crate) brake: Arc<Brake>,
+    pub(crate) memory: MemoryMeter,
+    pub(crate) receipt: Receipt,
+    pub(crate) reports: Reports,
+    pub(crate) log: Log,
+    pub(crate) stdio: Stdio,
+    pub(crate) random: Random,
+    pub(crate) http: Http,
+    http_ctx: WasiHttpCtx,
+    table: ResourceTable,
+    /// Made when first needed: many calls never touch WASI.
+    wasi: Option<Box<WasiCtx>>,
+}
+
+impl State {
+    pub(crate) fn new(
+        terms: Arc<Terms>,
+        brake: Arc<Brake>,
+        memory: MemoryMeter,
+        progress: Option<Progress>,
+        granted: bool,
+    ) -> Self {
+        let limits = &terms.limits;
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(usize::try_from(limits.resources).unwrap_or(usize::MAX));
+        Self {
+            granted,
+            memory,
+            receipt: Receipt { plugin: terms.plugin.clone(), ..Receipt::default() },
+            reports: Reports::new(progress, limits),
+            log: Log::new(limits),
+            stdio: Stdio::new(kib(limits.stdio_kib)),
+            random: Random::new(kib(limits.random_kib)),
+            http: Http::new(terms.clone(), brake.clone(), granted),
+            http_ctx: WasiHttpCtx::new(),
+            table,
+            wasi: None,
+            brake,
+            terms,
+        }
+    }
+
+    /// The grants that apply to this call.
+    pub(crate) fn grants(&self) -> Option<&Grants> {
+        self.granted.then_some(&self.terms.grants)
+    }
+
+    /// The key-value store, if this call may use it.
+    pub(crate) fn key_value(&self) -> Option<&Arc<KeyValue>> {
+        self.terms.key_value.as_ref().filter(|_| self.granted)
+    }
+
+    /// The random budget beside the generators of a context that was made before.
+    pub(crate) fn lend_random(&mut self) -> Counted<'_> {
+        let ctx = self.wasi.get_or_insert_with(|| Box::new(WasiCtx::builder().build()));
+        Counted::new(&mut self.random, ctx.random())
+    }
+
+    fn make_wasi(&mut self) -> Box<WasiCtx> {
+        let mut builder = WasiCtx::builder();
+        // The builder's own default denies files, arguments, environment and the network; what
+        // follows is all that is added.
+        builder
+            .stdout(self.stdio.stdout.clone())
+            .stderr(self.stdio.stderr.clone())
+            .max_random_size(kib(self.terms.limits.random_kib) as u64)
+            .allow_tcp(false)
+            .allow_udp(false)
+            .allow_ip_name_lookup(false);
+        if self.granted {
+            builder.envs(&self.terms.env);
+            for refusal in fs::preopen(&mut builder, &self.terms.grants.files) {
+                self.receipt.refuse(refusal);
+            }
+        }
+        Box::new(builder.build())
+    }
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        if self.wasi.is_none() {
+            self.wasi = Some(self.make_wasi());
+        }
+        // Filled in above if it was empty.
+        let ctx = self.wasi.get_or_insert_with(|| Box::new(WasiCtx::builder().build()));
+        WasiCtxView { ctx, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { hooks: &mut self.http, table: &mut self.table, ctx: &mut self.http_ctx }
+    }
+}
+
+/// Memories and tables of a call, counted as they grow.
+pub(crate) struct MemoryMeter {
+    used: usize,
+    pub(crate) peak: usize,
+    max: usize,
+    table_elements_max: usize,
+    tables_max: usize,
+    instances_max: usize,
+    /// What all calls use together, and may.
+    total: Arc<AtomicUsize>,
+    total_max: usize,
+    /// The last growth that was refused: the likely cause of the trap that follows.
+    pub(crate) denied: Option<Denied>,
+}
+
+impl MemoryMeter {
+    pub(crate) fn new(limits: &Limits, total: Arc<AtomicUsize>, total_mib_max: u64) -> Self {
+        let size = |amount: u64| usize::try_from(amount).unwrap_or(usize::MAX);
+        Self {
+            used: 0,
+            peak: 0,
+            max: limits.memory_bytes(),
+            table_elements_max: size(limits.table_elements),
+            tables_max: size(limits.tables),
+            instances_max: size(limits.instances),
+            total,
+            total_max: mib(total_mib_max),
+            denied: None,
+        }
+    }
+
+    fn take(&mut self, more: usize) -> bool {
+        let used = self.used.saturating_add(more);
+        if used > self.max {
+            self.denied = Some(Denied::Memory);
+            return false;
+        }
+        if self.total.fetch_add(more, Ordering::Relaxed).saturating_add(more) > self.total_max {
+            self.total.fetch_sub(more, Ordering::Relaxed);
+            self.denied = Some(Denied::AllMemory);
+            return false;
+        }
+        self.used = used;
+        self.peak = self.peak.max(used);
+        true
+    }
+}
+
+impl Drop for MemoryMeter {
+    fn drop(&mut self) {
+        self.total.fetch_sub(self.used, Ordering::Relaxed);
+    }
+}
+
+impl ResourceLimiter for State {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        Ok(self.memory.take(desired.saturating_sub(current)))
+    }
+
+    fn table_growing(
+        &mut self,
+        _current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let granted = desired <= self.memory.table_elements_max;
+        if !granted {
+            self.memory.denied = Some(Denied::Table);
+        }
+        Ok(granted)
+    }
+
+    fn instances(&self) -> usize {
+        self.memory.instances_max
+    }
+
+    fn tables(&self) -> usize {
+        self.memory.tables_max
+    }
+
+    fn memories(&self) -> usize {
+        // Their sum is bounded, not their number.
+        StoreLimits::default().memories()
+    }
+}
+
+/// The error that ends a call because of a limit that a host function enforces.
+pub(crate) fn exceeded(ended_by: &'static str, key: &'static str, what: String) -> wasmtime::Error {
+    wasmtime::Error::new(Exceeded { ended_by, key, what })
+}

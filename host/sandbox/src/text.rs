@@ -1,0 +1,63 @@
+//! Text from outside, made fit for people, terminals and models: bounded, and without live escapes.
+
+/// At most `bytes_max` bytes of a text, cut on a character boundary.
+pub(crate) fn cut(text: &str, bytes_max: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes_max)]
+}
+
+/// A text on one line: control characters and other invisible ones written out, and cut.
+pub(crate) fn visible(text: &str, bytes_max: usize) -> String {
+    let shown = cut(text, bytes_max);
+    let mut line = String::with_capacity(shown.len());
+    for c in shown.chars() {
+        match c {
+            '\n' => line.push_str("\\n"),
+            '\t' => line.push(' '),
+            c if is_unseen(c) => line.extend(c.escape_unicode()),
+            c => line.push(c),
+        }
+    }
+    if shown.len() < text.len() {
+        line.push('…');
+    }
+    line
+}
+
+/// A text of several lines, with the escapes that would drive a terminal written out.
+pub(crate) fn harmless(text: &str) -> String {
+    let mut lines = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => lines.push(c),
+            c if is_unseen(c) => lines.extend(c.escape_unicode()),
+            c => lines.push(c),
+        }
+    }
+    lines
+}
+
+/// Control characters, and those that reorder or hide what is around them.
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_fall_between_characters() {
+        for (text, max, expected) in [("aé", 2, "a"), ("aé", 3, "aé"), ("é", 1, ""), ("", 5, "")]
+        {
+            assert_eq!(cut(text, max), expected);
+        }
+    }
+
+    #[test]
+    fn nothing_drives_a_terminal() {
+        assert_eq!(visible("a\x1b[31m\n\u{202e}b", 100), "a\\u{1b}[31m\\n\\u{202e}b");
+        assert_eq!(visible("abc", 2), "ab…");
+        assert_eq!(harmless("a\n\tb\x07"), "a\n\tb\\u{7}");
+    }
+}
