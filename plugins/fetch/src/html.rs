@@ -209,7 +209,8 @@ impl<'a> Page<'a> {
     fn finish(self) -> String {
         let mut text = String::new();
         let title = self.title.split_whitespace().collect::<Vec<_>>().join(" ");
-        if !title.is_empty() && !self.out.starts_with(&format!("# {title}")) {
+        let headed = self.out.lines().next() == Some(&format!("# {title}"));
+        if !title.is_empty() && !headed {
             text.push_str(&format!("Title: {title}\n\n"));
         }
         let lines: Vec<_> = self.out.lines().map(str::trim_end).collect();
@@ -290,6 +291,7 @@ mod tests {
     fn hidden_parts_and_broken_markup() {
         check("<svg><title>no</title><g>no</svg>yes<template><p>no</template>", "yes");
         check("<title>Only</title>text", "Title: Only\n\ntext");
+        check("<title>T</title><h1>Tea</h1>", "Title: T\n\n# Tea");
         check("</b></ul></a><p>still <b>here", "still here");
         check(&"<ul><li>".repeat(2_000), &nested(2_000));
     }

@@ -42,9 +42,8 @@ impl Roots {
             (_, path) if path.is_absolute() => path.to_owned(),
             ([root], path) => root.join(path),
             _ => {
-                let message = format!(
-                    "`{path}` is relative, and several directories are granted: begin with one of {self}"
-                );
+                let message =
+                    format!("several directories are granted: begin the path with one of {self}");
                 return Err(Failure::rejected(message).code("ambiguous-path"));
             }
         };

@@ -52,7 +52,8 @@ pub(crate) fn write(roots: &Roots, args: &WriteFile) -> Result {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(explain)?;
     }
-    let existed = path.exists();
+    // A link counts, wherever it leads: it is what is replaced.
+    let existed = path.symlink_metadata().is_ok();
     match args.mode {
         Mode::Overwrite => replace(&path, bytes),
         Mode::Create => OpenOptions::new()
