@@ -21,7 +21,7 @@ mod plugin;
 mod receipt;
 mod services;
 mod state;
-mod text;
+pub mod text;
 mod ticker;
 mod tool;
 mod wit;

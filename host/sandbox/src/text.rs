@@ -1,12 +1,12 @@
 //! Text from outside, made fit for people, terminals and models: bounded, and without live escapes.
 
 /// At most `bytes_max` bytes of a text, cut on a character boundary.
-pub(crate) fn cut(text: &str, bytes_max: usize) -> &str {
+pub fn cut(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
 }
 
 /// A text on one line: control characters and other invisible ones written out, and cut.
-pub(crate) fn visible(text: &str, bytes_max: usize) -> String {
+pub fn visible(text: &str, bytes_max: usize) -> String {
     let shown = cut(text, bytes_max);
     let mut line = String::with_capacity(shown.len());
     for c in shown.chars() {
@@ -24,7 +24,7 @@ pub(crate) fn visible(text: &str, bytes_max: usize) -> String {
 }
 
 /// A text of several lines, with the escapes that would drive a terminal written out.
-pub(crate) fn harmless(text: &str) -> String {
+pub fn harmless(text: &str) -> String {
     let mut lines = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
