@@ -56,7 +56,7 @@ fn chosen(guests: Vec<Guest>, only: Option<&str>) -> Result<Vec<Guest>> {
 }
 
 fn build_plain(repo: &Repo, toolchain: &Toolchain, guests: &[Guest]) -> Result<()> {
-    say("building the plugins with plain cargo (a minute the first time)");
+    say("building the plugins with plain cargo (2 minutes the first time)");
     let mut cargo = toolchain.cargo();
     cargo.args(["build", "--target", "wasm32-wasip2"]);
     build(repo, &mut cargo, guests)?;

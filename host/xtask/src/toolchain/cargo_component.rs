@@ -58,7 +58,7 @@ fn version(printed: &str) -> Option<&str> {
 
 /// A program of this machine, so the toolchain in use builds it, whatever builds the guests.
 fn install(toolchain: &Toolchain) -> Result<()> {
-    say(&format!("installing cargo-component {VERSION}: compiles for about 2 minutes, once"));
+    say(&format!("installing cargo-component {VERSION}: compiles for about 3 minutes, once"));
     let build = toolchain.home.join("cargo-component-build");
     let mut cargo = toolchain.cargo();
     cargo
