@@ -1,5 +1,8 @@
 //! What the tests of the whole share: the built binary, the built plugins, a folder to work in.
 
+#[path = "../conformance/player/mod.rs"]
+pub mod conformance;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;

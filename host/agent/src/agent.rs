@@ -8,6 +8,7 @@ pub use state::Subscription;
 pub(crate) use claim::Claim;
 pub(crate) use state::{Inner, State};
 
+use crate::AbortSignal;
 use crate::config::{AgentConfig, Messages, Settings};
 use crate::error::AgentError;
 use crate::event::Observer;
@@ -125,6 +126,11 @@ impl Agent {
         if let Some(abort) = &self.inner.state().active {
             abort.cancel();
         }
+    }
+
+    /// The signal of the run that is active, for work that belongs to it.
+    pub fn abort_signal(&self) -> Option<AbortSignal> {
+        self.inner.state().active.clone()
     }
 
     /// Waits until no run is active, observers of its last event included. Never call it from an

@@ -13,6 +13,7 @@ pub mod hook;
 pub mod journal;
 pub mod message;
 pub mod model;
+pub mod preview;
 pub mod progress;
 pub mod queue;
 pub mod receipt;
@@ -23,7 +24,6 @@ pub mod tool;
 pub mod toolset;
 
 mod guarded;
-mod preview;
 mod refusal;
 mod run;
 mod transcript;

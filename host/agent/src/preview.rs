@@ -12,7 +12,7 @@ const GROWTH: usize = 64;
 
 /// The argument text of one call so far.
 #[derive(Debug, Default)]
-pub(crate) struct Preview {
+pub struct Preview {
     text: String,
     /// Bytes that the last reading saw.
     read: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Preview {
 impl Preview {
     /// Takes more text. Returns the arguments if they can be told better than before; on text that
     /// cannot be read the last good preview stands.
-    pub(crate) fn push(&mut self, delta: &str) -> Option<Arguments> {
+    pub fn push(&mut self, delta: &str) -> Option<Arguments> {
         self.text.push_str(delta);
         self.track(delta);
         if self.text.len() > EAGER_BYTES && self.text.len() < self.read + self.read / GROWTH {
