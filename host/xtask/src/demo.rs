@@ -1,8 +1,9 @@
 //! `cargo xtask demo`: from a fresh clone to an agent run with sandboxed tools.
 
+use std::fs;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use crate::guests;
 use crate::repo::Repo;
@@ -15,6 +16,9 @@ const RUN: [&str; 4] = ["run", "--config", "tests/demo/cofferdam.toml", "--print
 pub(crate) fn run(repo: &Repo) -> Result<ExitCode> {
     let options = guests::Options { plain: true, ..guests::Options::default() };
     guests::run(repo, &options)?;
+    let workspace = repo.demo_workspace();
+    fs::create_dir_all(&workspace)
+        .with_context(|| format!("cannot create {}", workspace.display()))?;
     say("building cofferdam (about 5 minutes the first time: it holds a compiler)");
     process::run(repo.host_cargo().args(["build", "--package", "cofferdam"]))?;
     say(&format!("running: cofferdam {}", RUN.join(" ")));

@@ -39,6 +39,11 @@ impl Repo {
         self.root.join("target/plugins")
     }
 
+    /// The directory in which the demo's plugins may write: a grant wants one that is there.
+    pub(crate) fn demo_workspace(&self) -> PathBuf {
+        self.root.join("target/demo")
+    }
+
     pub(crate) fn guest_target(&self) -> PathBuf {
         self.root.join("target/guests")
     }
