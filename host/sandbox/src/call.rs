@@ -279,6 +279,9 @@ fn bill(state: &mut State, fuel: Option<u64>) -> Receipt {
     let mut receipt = std::mem::take(&mut state.receipt);
     let (http, refusals) = state.http.bill();
     refusals.into_iter().for_each(|refusal| receipt.refuse(refusal));
+    let (files, refusals) = state.files.bill();
+    refusals.into_iter().for_each(|refusal| receipt.refuse(refusal));
+    receipt.host_calls.files = files;
     receipt.http_requests = http.calls;
     receipt.host_calls.http = http;
     receipt.host_calls.random =

@@ -268,7 +268,9 @@ impl Machine {
 
 /// Everything that the host offers. What is not granted is refused when it is used.
 fn link(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    use crate::services::fs::HasFiles;
     use crate::services::random::HasCounted;
+    use wasmtime_wasi::p2::bindings::filesystem::types;
     use wasmtime_wasi::p2::bindings::random::{insecure, insecure_seed, random};
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;
@@ -277,6 +279,7 @@ fn link(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     random::add_to_linker::<State, HasCounted>(linker, State::counted_random)?;
     insecure::add_to_linker::<State, HasCounted>(linker, State::counted_random)?;
     insecure_seed::add_to_linker::<State, HasCounted>(linker, State::counted_random)?;
+    types::add_to_linker::<State, HasFiles>(linker, State::counted_files)?;
     linker.allow_shadowing(false);
     Ok(())
 }

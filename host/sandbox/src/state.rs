@@ -6,7 +6,7 @@ use crate::error::{Denied, Exceeded};
 use crate::grants::Grants;
 use crate::limits::{Limits, kib, mib};
 use crate::receipt::Receipt;
-use crate::services::fs;
+use crate::services::fs::{self, FileMeter, Files};
 use crate::services::http::Http;
 use crate::services::kv::KeyValue;
 use crate::services::log::{Log, LogSink};
@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wasmtime::component::ResourceTable;
 use wasmtime::{ResourceLimiter, StoreLimits};
+use wasmtime_wasi::filesystem::WasiFilesystemView;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
@@ -47,6 +48,7 @@ pub(crate) struct State {
     pub(crate) stdio: Stdio,
     pub(crate) random: Random,
     pub(crate) http: Http,
+    pub(crate) files: Arc<FileMeter>,
     http_ctx: WasiHttpCtx,
     table: ResourceTable,
     /// Made when first needed: many calls never touch WASI.
@@ -73,6 +75,7 @@ impl State {
             stdio: Stdio::new(kib(limits.stdio_kib)),
             random: Random::new(kib(limits.random_kib)),
             http: Http::new(terms.clone(), brake.clone(), granted),
+            files: FileMeter::new(limits),
             http_ctx: WasiHttpCtx::new(),
             table,
             wasi: None,
@@ -95,6 +98,12 @@ impl State {
     pub(crate) fn lend_random(&mut self) -> Counted<'_> {
         let ctx = self.wasi.get_or_insert_with(|| Box::new(WasiCtx::builder().build()));
         Counted::new(&mut self.random, ctx.random())
+    }
+
+    /// The file interfaces of this call.
+    pub(crate) fn counted_files(&mut self) -> Files<'_> {
+        let meter = self.files.clone();
+        Files::new(self.filesystem(), meter)
     }
 
     fn make_wasi(&mut self) -> Box<WasiCtx> {
