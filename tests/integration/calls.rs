@@ -34,7 +34,7 @@ fn calc_is_exact_and_leaves_a_receipt() {
         assert!(shown.contains("1/2") && shown.contains("16"), "{shown}");
         let receipt = &ran.json()["receipt"];
         assert!(receipt["fuel"].as_u64().unwrap() > 1000, "{receipt}");
-        assert!(receipt["peak_memory_bytes"].as_u64().unwrap() > 65_536, "{receipt}");
+        assert!(receipt["memory_peak_bytes"].as_u64().unwrap() > 65_536, "{receipt}");
     });
 }
 

@@ -31,7 +31,6 @@ pub struct Options {
 }
 
 /// An agent with what it stands on.
-#[derive(Debug)]
 pub struct Assembled {
     /// The agent, idle.
     pub agent: Agent,

@@ -35,7 +35,7 @@ pub fn event(event: &Event<'_>) -> Value {
         }),
         Event::AgentEnd { messages } => json!({
             "type": "agent_end",
-            "messages": messages.iter().map(|m| self::message(m)).collect::<Vec<_>>(),
+            "messages": messages.iter().map(|m| message(m)).collect::<Vec<_>>(),
         }),
     }
 }

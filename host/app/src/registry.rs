@@ -2,8 +2,7 @@
 
 use crate::config::{Config, HookPoint, PluginEntry};
 use cofferdam_agent::tool::Tool;
-use cofferdam_sandbox::inspect::sha256_hex;
-use cofferdam_sandbox::{LoadError, Plugin, PluginSource, Sandbox};
+use cofferdam_sandbox::{ChoiceError, Code, LoadError, Plugin, PluginSource, Sandbox, sha256_hex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -18,18 +17,18 @@ pub enum Pinning {
 }
 
 /// The loaded plugins, in the order of the configuration.
-#[derive(Debug)]
 pub struct Registry {
     plugins: Vec<Registered>,
 }
 
 /// One loaded plugin with its entry.
-#[derive(Debug)]
 pub struct Registered {
     /// The operator's entry.
     pub entry: PluginEntry,
     /// The plugin.
     pub plugin: Plugin,
+    /// The tools that the entry offers, by the names that the model knows.
+    pub tools: Vec<Arc<dyn Tool>>,
 }
 
 /// A configuration whose plugins cannot be loaded.
@@ -72,16 +71,9 @@ pub enum RegistryError {
         /// The other tools of the second plugin.
         others: String,
     },
-    /// An entry's `tools` names a tool that the plugin does not have.
-    #[error("the plugin `{name}` has no tool `{tool}`: its `tools` can name {offered}")]
-    NoSuchTool {
-        /// The operator's name for the plugin.
-        name: String,
-        /// What `tools` names.
-        tool: String,
-        /// What there is.
-        offered: String,
-    },
+    /// An entry's `tools` or `prefix` do not fit the plugin.
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
     /// A hook that its plugin does not have.
     #[error("the plugin `{name}` has no hook {point} tool calls: remove it from `on` in [[hooks]]")]
     NoHook {
@@ -116,7 +108,7 @@ impl Registry {
 
     /// The tools of all plugins, in the order of the configuration.
     pub fn tools(&self) -> impl Iterator<Item = Arc<dyn Tool>> {
-        self.plugins.iter().flat_map(Registered::tools)
+        self.plugins.iter().flat_map(|registered| registered.tools.iter().cloned())
     }
 
     /// Tools that plugins declare and that are not offered, a sentence each.
@@ -124,7 +116,7 @@ impl Registry {
         let of = |registered: &Registered| {
             let name = registered.entry.name.clone();
             let refused = registered.plugin.refused_tools().iter();
-            refused.map(move |tool| format!("plugin `{name}`: {tool}")).collect::<Vec<_>>()
+            refused.map(move |tool| format!("plugin `{name}`: the tool `{}` is not offered: {}", tool.name, tool.reason)).collect::<Vec<_>>()
         };
         self.plugins.iter().flat_map(of).collect()
     }
@@ -134,7 +126,7 @@ impl Registry {
         let mut owners: HashMap<String, &str> = HashMap::new();
         for registered in &self.plugins {
             let second = &registered.entry.name;
-            for tool in registered.tools() {
+            for tool in &registered.tools {
                 let name = tool.declaration().name.clone();
                 if let Some(first) = owners.insert(name.to_ascii_lowercase(), second) {
                     return Err(RegistryError::SameTool {
@@ -184,44 +176,25 @@ impl Registered {
                 sha256: sha256_hex(&bytes),
             });
         }
-        let source = PluginSource { name: entry.name.clone(), bytes, sha256: entry.sha256.clone() };
+        let source = PluginSource {
+            name: entry.name.clone(),
+            code: Code::Bytes(bytes),
+            sha256: entry.sha256.clone(),
+            accept_text: false,
+        };
         let plugin = Plugin::load(sandbox, source, entry.limits.clone(), entry.grants.clone())
             .await
             .map_err(load)?;
-        let registered = Registered { entry: entry.clone(), plugin };
-        registered.check_subset()?;
-        Ok(registered)
-    }
-
-    fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.plugin.tools(&self.entry.prefix, self.entry.tools.as_deref())
-    }
-
-    fn check_subset(&self) -> Result<(), RegistryError> {
-        let declared: Vec<String> = names(&self.plugin.tools("", None)).collect();
-        let unknown = |tool: &&String| !declared.contains(tool);
-        match self.entry.tools.iter().flatten().find(unknown) {
-            None => Ok(()),
-            Some(tool) => Err(RegistryError::NoSuchTool {
-                name: self.entry.name.clone(),
-                tool: tool.clone(),
-                offered: quoted(declared.into_iter()),
-            }),
-        }
+        let tools = plugin.tools(Some(&entry.prefix), entry.tools.as_deref())?;
+        Ok(Registered { entry: entry.clone(), plugin, tools })
     }
 
     /// The names of this plugin's tools save one, as they stand in a list.
     fn names_but(&self, taken: &str) -> String {
-        let own = taken.strip_prefix(&self.entry.prefix).unwrap_or(taken);
-        let offered = self.plugin.tools("", self.entry.tools.as_deref());
-        quoted(names(&offered).filter(|name| name != own))
+        let names = self.tools.iter().map(|tool| tool.declaration().name.as_str());
+        let others = names
+            .filter(|name| *name != taken)
+            .map(|name| format!("{:?}", name.strip_prefix(&*self.entry.prefix).unwrap_or(name)));
+        others.collect::<Vec<_>>().join(", ")
     }
-}
-
-fn names(tools: &[Arc<dyn Tool>]) -> impl Iterator<Item = String> {
-    tools.iter().map(|tool| tool.declaration().name.clone())
-}
-
-fn quoted(names: impl Iterator<Item = String>) -> String {
-    names.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
         Examples:\n  \
         cofferdam run --config cofferdam.toml \"What does this project do?\"\n  \
         cofferdam plugin inspect calc.wasm\n  \
-        cofferdam plugin call calc.wasm calc '{\"expression\": \"1/3 + 1/6\"}'"
+        cofferdam plugin call calc.wasm calc '{\"expressions\": [\"1/3 + 1/6\"]}'"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -62,7 +62,7 @@ pub(crate) enum PluginCommand {
     #[command(
         after_help = "Exit codes: 0 a result, 1 an error result, 2 refused before it ran.\n\n\
             Examples:\n  \
-            cofferdam plugin call calc.wasm calc '{\"expression\": \"2^64\"}'\n  \
+            cofferdam plugin call calc.wasm calc '{\"expressions\": [\"2^64\"]}'\n  \
             cofferdam plugin call files.wasm read_file '{\"path\": \"/docs/README.md\"}' \\\n    \
             --grant files=.:/docs:read-only --limit wall_ms=2000\n  \
             cofferdam plugin call fetch.wasm fetch '{\"url\": \"https://example.com/\"}' \\\n    \

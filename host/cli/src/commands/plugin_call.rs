@@ -10,9 +10,8 @@ use cofferdam_agent::progress::Progress;
 use cofferdam_agent::tool::{Call, Outcome, Tool, ToolFailure, ToolResult};
 use cofferdam_agent::toolset::{Rules, Toolset};
 use cofferdam_app::{Config, json};
-use cofferdam_sandbox::inspect::component_bytes;
 use cofferdam_sandbox::text::harmless;
-use cofferdam_sandbox::{Grants, Limits, Plugin, PluginSource, Sandbox, SandboxConfig};
+use cofferdam_sandbox::{Code, Grants, Limits, Plugin, PluginSource, Sandbox, SandboxConfig};
 use serde_json::{Value, json};
 use std::io::{IsTerminal as _, Read as _};
 use std::sync::Arc;
@@ -65,13 +64,16 @@ fn allowance(args: &CallArgs) -> anyhow::Result<(Limits, Grants)> {
 
 async fn load(args: &CallArgs, limits: Limits, grants: Grants) -> anyhow::Result<Plugin> {
     let file = args.file.display();
-    let bytes = std::fs::read(&args.file).with_context(|| format!("read {file}"))?;
-    let named = || format!("{file} cannot be loaded");
-    let bytes = component_bytes(&bytes, true).with_context(named)?.into_owned();
     let name = args.file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let source = PluginSource { name: name.unwrap_or_default(), bytes, sha256: None };
+    let source = PluginSource {
+        name: name.unwrap_or_default(),
+        code: Code::Path(args.file.clone()),
+        sha256: None,
+        accept_text: true,
+    };
     let sandbox = Sandbox::new(SandboxConfig::default())?;
-    Plugin::load(&sandbox, source, limits, grants).await.with_context(named)
+    let plugin = Plugin::load(&sandbox, source, limits, grants).await;
+    plugin.with_context(|| format!("{file} cannot be loaded"))
 }
 
 /// What a call came to.
@@ -83,22 +85,15 @@ struct Called {
 }
 
 async fn call(plugin: &Plugin, name: &str, arguments: Arguments) -> anyhow::Result<Called> {
-    let tools = Toolset::new(plugin.tools("", None), Rules::Portable);
+    let tools = Toolset::new(plugin.tools(None, None)?, Rules::Portable);
     let tool =
         tools.get(name).cloned().with_context(|| no_such_tool(plugin, &tools, name)).refused()?;
     let abort = AbortSignal::new();
-    let prepared = match tool.prepare(&arguments, &abort) {
-        None => Ok(arguments),
-        Some(prepared) => prepared.await.and_then(|value| match value {
-            Value::Object(fields) => Ok(Arc::new(fields)),
-            other => Err(format!("the plugin prepared arguments that are no object: {other}")),
-        }),
+    let ready = match prepare(&*tool, &arguments, &abort).await {
+        Ok(arguments) => valid(&tools, name, arguments),
+        Err(problem) => Err(problem),
     };
-    let valid = prepared.and_then(|arguments| match tools.validate(name, &arguments) {
-        Some(checked) => checked.map_err(|problem| problem.to_string()),
-        None => Ok(arguments),
-    });
-    let outcome = match valid {
+    let outcome = match ready {
         Ok(arguments) => {
             let call = Call { id: "call".into(), name: name.into(), arguments };
             interruptible(&*tool, call, abort).await
@@ -110,6 +105,28 @@ async fn call(plugin: &Plugin, name: &str, arguments: Arguments) -> anyhow::Resu
         }
     };
     Ok(Called::from(outcome))
+}
+
+/// The plugin's own repair of the arguments, if it has one.
+async fn prepare(
+    tool: &dyn Tool,
+    arguments: &Arguments,
+    abort: &AbortSignal,
+) -> Result<Arguments, String> {
+    match tool.prepare(arguments, abort) {
+        None => Ok(arguments.clone()),
+        Some(prepared) => match prepared.await? {
+            Value::Object(fields) => Ok(Arc::new(fields)),
+            other => Err(format!("the plugin made arguments that are no object: {other}")),
+        },
+    }
+}
+
+fn valid(tools: &Toolset, name: &str, arguments: Arguments) -> Result<Arguments, String> {
+    match tools.validate(name, &arguments) {
+        Some(checked) => checked.map_err(|problem| problem.to_string()),
+        None => Ok(arguments),
+    }
 }
 
 /// An interrupt aborts the call, which then ends like any other.
@@ -124,7 +141,8 @@ async fn interruptible(tool: &dyn Tool, call: Call, abort: AbortSignal) -> Outco
 }
 
 fn no_such_tool(plugin: &Plugin, tools: &Toolset, name: &str) -> String {
-    let refused = plugin.refused_tools().iter().map(ToString::to_string);
+    let refused =
+        plugin.refused_tools().iter().map(|tool| format!("`{}`: {}", tool.name, tool.reason));
     let unusable = tools.refused().iter().map(|refused| refused.reason.clone());
     let reasons: Vec<String> = refused.chain(unusable).collect();
     let offered: Vec<&str> = tools.tools().map(|tool| tool.declaration().name.as_str()).collect();

@@ -4,8 +4,8 @@ use crate::args::InspectArgs;
 use crate::exit::{DONE, Exit, Refused as _};
 use crate::render::Output;
 use anyhow::Context as _;
-use cofferdam_sandbox::inspect::{Inspection, Metadata, component_bytes, inspect};
 use cofferdam_sandbox::text::visible;
+use cofferdam_sandbox::{Inspection, Metadata, component_bytes, inspect};
 
 pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<Exit> {
     let file = args.file.display();

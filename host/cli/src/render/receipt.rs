@@ -1,5 +1,6 @@
 //! Receipts for people.
 
+use cofferdam_sandbox::text::harmless;
 use serde_json::Value;
 
 /// The few figures that fit behind a call: `fuel 12,345 · peak 1.1 MiB · 3 host calls`.
@@ -8,7 +9,7 @@ pub(crate) fn summary(receipt: &Value) -> String {
     if let Some(fuel) = receipt.get("fuel").and_then(Value::as_u64) {
         parts.push(format!("fuel {}", thousands(fuel)));
     }
-    if let Some(peak) = receipt.get("peak_memory_bytes").and_then(Value::as_u64) {
+    if let Some(peak) = receipt.get("memory_peak_bytes").and_then(Value::as_u64) {
         parts.push(format!("memory {}", bytes(peak)));
     }
     for (key, word) in [("refusals", "refused"), ("cuts", "cut")] {
@@ -20,22 +21,42 @@ pub(crate) fn summary(receipt: &Value) -> String {
     parts.join(" · ")
 }
 
-/// The whole receipt, one figure a line.
+/// The whole receipt, one figure a line; what is zero or empty is left out.
 pub(crate) fn receipt_table(receipt: &Value) -> String {
-    let Value::Object(fields) = receipt else { return String::new() };
-    let width = fields.keys().map(String::len).max().unwrap_or(0);
-    let line = |(key, value): (&String, &Value)| {
-        let value = match value {
-            Value::Number(number) if key.ends_with("bytes") => {
-                number.as_u64().map_or_else(|| number.to_string(), bytes)
+    let mut rows = Vec::new();
+    collect("", receipt, &mut rows);
+    let width = rows.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
+    let lines = rows.iter().map(|(key, value)| format!("  {key:width$}  {value}"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn collect(key: &str, value: &Value, rows: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let path = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+                collect(&path, value, rows);
             }
-            Value::Number(number) => number.as_u64().map_or_else(|| number.to_string(), thousands),
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        format!("  {key:width$}  {value}")
-    };
-    fields.iter().map(line).collect::<Vec<_>>().join("\n")
+        }
+        Value::Array(items) => {
+            rows.extend(items.iter().map(|item| (key.to_owned(), plain(item))));
+        }
+        Value::Number(number) => match number.as_u64() {
+            Some(0) => {}
+            Some(amount) if key.ends_with("bytes") => rows.push((key.to_owned(), bytes(amount))),
+            Some(amount) => rows.push((key.to_owned(), thousands(amount))),
+            None => rows.push((key.to_owned(), number.to_string())),
+        },
+        Value::Null => {}
+        Value::String(_) | Value::Bool(_) => rows.push((key.to_owned(), plain(value))),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => harmless(text),
+        other => other.to_string(),
+    }
 }
 
 fn bytes(amount: u64) -> String {
@@ -74,9 +95,19 @@ mod tests {
     }
 
     #[test]
+    fn a_table_leaves_out_what_is_nothing() {
+        let receipt =
+            json!({"fuel": 1200, "log": {"bytes": 0}, "stdout": {"bytes": 2048}, "cuts": ["x"]});
+        assert_eq!(
+            receipt_table(&receipt),
+            "  fuel          1,200\n  stdout.bytes  2.0 KiB\n  cuts          x"
+        );
+    }
+
+    #[test]
     fn a_summary_names_what_stands_out() {
         let receipt =
-            json!({"fuel": 1200, "peak_memory_bytes": 1_114_112, "refusals": ["x"], "cuts": []});
+            json!({"fuel": 1200, "memory_peak_bytes": 1_114_112, "refusals": ["x"], "cuts": []});
         assert_eq!(summary(&receipt), "fuel 1,200 · memory 1.1 MiB · 1 refused");
         assert_eq!(summary(&json!({})), "");
     }
