@@ -69,16 +69,17 @@ impl Prepared {
         Self(value)
     }
 
-    /// After coercion by the schema, which no schema can make lose anything.
-    pub(crate) fn coerced(mut self, schema: &Schema) -> Self {
-        schema.coerce(&mut self.0);
-        self
-    }
-
-    /// The check itself.
-    pub(crate) fn validated(self, schema: &Schema) -> Result<Valid, ArgsError> {
-        schema.check(&self.0).map_err(|issues| ArgsError::Invalid { issues })?;
-        match self.0 {
+    /// The check, after coercion by the schema, which no schema can make lose anything. Arguments
+    /// that satisfy the schema stay as they are.
+    pub(crate) fn validated(self, schema: &Schema, coercion: bool) -> Result<Valid, ArgsError> {
+        let Self(mut arguments) = self;
+        if !schema.accepts(&arguments) {
+            if coercion {
+                schema.coerce(&mut arguments);
+            }
+            schema.check(&arguments).map_err(|issues| ArgsError::Invalid { issues })?;
+        }
+        match arguments {
             Value::Object(arguments) => Ok(Valid(Arc::new(arguments))),
             // A schema that takes any type would let a preparation hand over something else.
             other => Err(ArgsError::Invalid { issues: vec![Issue::not_an_object(&other)] }),

@@ -11,6 +11,9 @@ use std::sync::Arc;
 /// The one thing that may end a run with an error is a journal that cannot be written.
 pub trait Journal: Send + Sync {
     /// Appends one message, in transcript order. What was confirmed survives a crash.
+    ///
+    /// If the run is dropped while this waits, the message may come once more, as the same `Arc`:
+    /// of two results of one call a reader takes the first.
     fn append<'a>(&'a self, message: &'a Arc<Message>) -> BoxFuture<'a, Result<(), JournalError>>;
 
     /// Notes a finished call before its place in source order is reached, so that a crash while a

@@ -45,20 +45,29 @@ impl Schema {
         Ok(Self { document: Arc::new(document.clone()), validator, bounds })
     }
 
+    /// Whether the schema refers to itself.
+    pub(crate) fn is_recursive(&self) -> bool {
+        self.bounds.recursive
+    }
+
     /// The arguments as the schema most likely means them, without any loss; unchanged where that
     /// is not certain.
     pub(crate) fn coerce(&self, arguments: &mut Value) {
         coerce::coerce(&self.document, arguments);
     }
 
-    /// Checks arguments and lists at most [`ISSUES_MAX`] issues.
+    /// Whether arguments satisfy the schema.
+    pub(crate) fn accepts(&self, arguments: &Value) -> bool {
+        self.bounds.check(&self.document, arguments).is_ok() && self.validator.is_valid(arguments)
+    }
+
+    /// Checks arguments and lists at most [`ISSUES_MAX`] issues. Errors cost far more than a yes or
+    /// no, so this comes after a no.
     pub(crate) fn check(&self, arguments: &Value) -> Result<(), Vec<Issue>> {
         self.bounds.check(&self.document, arguments).map_err(|issue| vec![issue])?;
-        if self.validator.is_valid(arguments) {
-            return Ok(());
-        }
-        // Errors cost far more than the yes or no above, so they are only asked for after a no.
-        Err(self.validator.iter_errors(arguments).take(ISSUES_MAX).map(|e| Issue::of(&e)).collect())
+        let errors = self.validator.iter_errors(arguments).take(ISSUES_MAX);
+        let issues: Vec<Issue> = errors.map(|error| Issue::of(&error)).collect();
+        if issues.is_empty() { Ok(()) } else { Err(issues) }
     }
 }
 

@@ -8,7 +8,7 @@ pub use declaration::Rules;
 
 use crate::message::Arguments;
 use crate::schema::Schema;
-use crate::tool::{Declaration, Tool};
+use crate::tool::{Declaration, Execution, Tool};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ pub struct Toolset {
     by_name: HashMap<String, usize>,
     declarations: Arc<Vec<Arc<Declaration>>>,
     refused: Vec<RefusedTool>,
+    /// Whether any tool, refused ones included, must run alone: most sets have none.
+    any_alone: bool,
 }
 
 /// A tool with what was made of its declaration.
@@ -51,6 +53,7 @@ impl Toolset {
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>, rules: Rules) -> Self {
         let mut set = Self::default();
         for tool in tools {
+            set.any_alone |= runs_alone(&*tool);
             match set.admit(&tool, rules) {
                 Ok(entry) => set.insert(Arc::new(entry)),
                 Err(reason) => set.refused.push(RefusedTool { tool, reason }),
@@ -61,7 +64,8 @@ impl Toolset {
 
     /// The same with only the tools that satisfy `keep`; nothing is compiled again.
     pub fn subset(&self, keep: impl Fn(&str) -> bool) -> Self {
-        let mut set = Self { refused: self.refused.clone(), ..Self::default() };
+        let (refused, any_alone) = (self.refused.clone(), self.any_alone);
+        let mut set = Self { refused, any_alone, ..Self::default() };
         for entry in &self.tools {
             if keep(&entry.declaration.name) {
                 set.insert(entry.clone());
@@ -109,9 +113,17 @@ impl Toolset {
     ) -> Option<Result<Arguments, crate::args::ArgsError>> {
         let entry = self.entry(name)?;
         let raw = crate::args::Prepared::from(arguments);
-        Some(
-            raw.coerced(&entry.schema).validated(&entry.schema).map(crate::args::Valid::into_inner),
-        )
+        Some(raw.validated(&entry.schema, true).map(crate::args::Valid::into_inner))
+    }
+
+    /// Whether a call of this name must run beside no other.
+    pub(crate) fn is_alone(&self, name: &str) -> bool {
+        self.any_alone
+            && match self.lookup(name) {
+                Lookup::Found(entry) => runs_alone(&*entry.tool),
+                Lookup::Refused(refused) => runs_alone(&*refused.tool),
+                Lookup::Unknown => false,
+            }
     }
 
     pub(crate) fn lookup(&self, name: &str) -> Lookup<'_> {
@@ -128,24 +140,32 @@ impl Toolset {
 
     fn admit(&self, tool: &Arc<dyn Tool>, rules: Rules) -> Result<Entry, String> {
         let declared = tool.declaration();
-        self.check_unique(tool)?;
+        self.check_unique(tool, rules)?;
         let declaration = declaration::checked(declared, rules)?;
         let schema = Schema::compile(&declaration.parameters)?;
+        if rules == Rules::Portable && schema.is_recursive() {
+            return Err("its schema refers to itself, which some providers refuse".into());
+        }
         Ok(Entry { tool: tool.clone(), schema, declaration })
     }
 
-    /// A name belongs to one plugin. Some providers ignore case, so two names that differ in case
-    /// only are one.
-    fn check_unique(&self, tool: &Arc<dyn Tool>) -> Result<(), String> {
+    /// A name belongs to one plugin. Some providers ignore case, so portable names that differ in
+    /// case only are one.
+    fn check_unique(&self, tool: &Arc<dyn Tool>, rules: Rules) -> Result<(), String> {
         let name = &tool.declaration().name;
-        let taken = self.tools.iter().find(|e| e.declaration.name.eq_ignore_ascii_case(name));
+        let same = |other: &str| match rules {
+            Rules::Portable => other.eq_ignore_ascii_case(name),
+            Rules::Lenient => other == name,
+        };
+        let taken = self.tools.iter().find(|e| same(&e.declaration.name));
         let Some(first) = taken else { return Ok(()) };
         Err(format!(
             "{} already offers a tool {:?}; keep one of them with `tools`, or rename this one with \
-             `prefix`",
+             `prefix`, in the entry of {}",
             owner(first.tool.plugin()),
             first.declaration.name,
-        ) + &format!(" in the entry of {}", owner(tool.plugin())))
+            owner(tool.plugin()),
+        ))
     }
 
     fn insert(&mut self, entry: Arc<Entry>) {
@@ -153,6 +173,10 @@ impl Toolset {
         Arc::make_mut(&mut self.declarations).push(entry.declaration.clone());
         self.tools.push(entry);
     }
+}
+
+fn runs_alone(tool: &dyn Tool) -> bool {
+    *tool.execution() == Execution::Sequential
 }
 
 fn owner(plugin: &str) -> String {

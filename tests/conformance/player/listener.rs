@@ -2,11 +2,11 @@
 //! the gates of the event when it has dealt with it.
 
 use super::print::{stop_reason, update_name};
-use super::read::{list, text_of_message, texts};
+use super::read::{list, texts, texts_of_message};
 use super::steps::Party;
 use super::world::World;
 use cofferdam_agent::event::{Event, Observer};
-use cofferdam_agent::message::{AssistantBlock, Message};
+use cofferdam_agent::message::Message;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -141,13 +141,7 @@ fn role(message: &Message) -> &str {
 }
 
 fn has_text(message: &Message, wanted: &Value) -> bool {
-    match message {
-        Message::Assistant(answer) => answer.content.iter().any(|block| match block {
-            AssistantBlock::Text(block) => wanted == block.text.as_str(),
-            _ => false,
-        }),
-        other => wanted == text_of_message(other).as_str(),
-    }
+    texts_of_message(message).iter().any(|text| wanted == text.as_str())
 }
 
 fn call_id<'e>(event: &'e Event<'_>) -> Option<&'e str> {

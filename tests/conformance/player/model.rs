@@ -260,12 +260,13 @@ pub(super) fn thinking(name: &str) -> Thinking {
     }
 }
 
-fn thinking_name(thinking: Thinking) -> &'static str {
-    match thinking {
-        Thinking::Off => "off",
+/// The recorded peer leaves the level out when it is off.
+fn thinking_name(thinking: Thinking) -> Option<&'static str> {
+    Some(match thinking {
+        Thinking::Off => return None,
         Thinking::Minimal => "minimal",
         Thinking::Low => "low",
         Thinking::Medium => "medium",
         Thinking::High => "high",
-    }
+    })
 }

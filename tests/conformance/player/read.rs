@@ -64,9 +64,9 @@ fn custom_content(value: &Value) -> Value {
     }
 }
 
-/// The text blocks of a message, as one text.
-pub(super) fn text_of_message(message: &Message) -> String {
-    let texts: Vec<String> = match message {
+/// The text blocks of a message.
+pub(super) fn texts_of_message(message: &Message) -> Vec<String> {
+    match message {
         Message::User(UserMessage { content }) => text_blocks(content),
         Message::ToolResult(result) => text_blocks(&result.content),
         Message::Assistant(answer) => {
@@ -82,8 +82,7 @@ pub(super) fn text_of_message(message: &Message) -> String {
                 list(blocks).iter().filter_map(|b| b["text"].as_str()).map(str::to_owned).collect()
             }
         },
-    };
-    texts.join("\n")
+    }
 }
 
 fn text_blocks(content: &[Content]) -> Vec<String> {

@@ -5,7 +5,7 @@ use super::cast::Cast;
 use super::listener::Listener;
 use super::model::{ScriptedModel, thinking};
 use super::print::digest;
-use super::read::{list, message, messages, text_of_message, texts};
+use super::read::{list, message, messages, texts, texts_of_message};
 use super::steps::{Party, outcome, queue_mode};
 use super::world::World;
 use cofferdam_agent::config::{
@@ -180,7 +180,7 @@ impl Conversion for MapRoles {
             let role = role.split(':').next().unwrap_or_default();
             match (self.0.config("map_roles").get(role), &**message) {
                 (Some(Value::String(_)), message) => {
-                    let text = text_of_message(message);
+                    let text = texts_of_message(message).join("\n");
                     Some(Arc::new(Message::User(UserMessage::text(text))))
                 }
                 (Some(_), _) | (None, Message::Custom(_)) => None,

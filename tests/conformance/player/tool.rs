@@ -40,7 +40,8 @@ impl ScriptedTool {
     }
 
     async fn run(&self, call: &Call, progress: &Progress, abort: &AbortSignal) -> Outcome {
-        self.world.book().enter_tool(&call.id, &call.name, &call.arguments);
+        let variant = &self.spec["variant"];
+        self.world.book().enter_tool(&call.id, &call.name, &call.arguments, variant);
         let party = Party {
             world: &self.world,
             abort: Some(abort),

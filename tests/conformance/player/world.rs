@@ -151,9 +151,20 @@ impl Book {
         self.starts.insert(call.to_owned(), order);
     }
 
-    pub(super) fn enter_tool(&mut self, id: &str, name: &str, args: &Map<String, Value>) {
+    /// `variant` labels the tool where a scenario has several of one name.
+    pub(super) fn enter_tool(
+        &mut self,
+        id: &str,
+        name: &str,
+        args: &Map<String, Value>,
+        variant: &Value,
+    ) {
         let order = self.starts.get(id).copied().unwrap_or(usize::MAX);
-        let record = json!({"rec": "tool", "tool_call_id": id, "tool_name": name, "args": args});
+        let mut record =
+            json!({"rec": "tool", "tool_call_id": id, "tool_name": name, "args": args});
+        if !variant.is_null() {
+            record["variant"] = variant.clone();
+        }
         self.tools.push((order, record));
     }
 

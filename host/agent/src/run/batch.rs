@@ -14,6 +14,7 @@ use crate::toolset::Toolset;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use std::sync::Arc;
+use std::task::Poll;
 
 /// What a batch came to.
 #[derive(Default)]
@@ -140,17 +141,26 @@ impl Run<'_> {
         let mut running = FuturesUnordered::new();
         for one in ready {
             let index = one.one.index;
-            if lanes.admit(index, one.entry.tool.execution()) {
-                running.push(self.run_one(one, siblings));
-            } else {
+            if !lanes.admit(index, one.entry.tool.execution()) {
                 held[index] = Some(one);
+                continue;
+            }
+            // Polled once in place: a call that does not wait is done with it, and a batch of those
+            // costs no scheduling.
+            let mut call = Box::pin(self.run_one(one, siblings));
+            match futures::poll!(call.as_mut()) {
+                Poll::Ready((_, ended)) => {
+                    ends[index] = Some(ended);
+                    lanes.done(index);
+                }
+                Poll::Pending => running.push(call),
             }
         }
         while let Some((index, ended)) = running.next().await {
             ends[index] = Some(ended);
             lanes.done(index);
             while let Some(next) = lanes.next_released() {
-                running.extend(held[next].take().map(|one| self.run_one(one, siblings)));
+                running.extend(held[next].take().map(|one| Box::pin(self.run_one(one, siblings))));
             }
         }
     }

@@ -112,11 +112,7 @@ impl Run<'_> {
     }
 
     fn checked(&self, entry: &Entry, prepared: Prepared) -> Result<Valid, ArgsError> {
-        let prepared = match self.agent.fixed.coercion {
-            true => prepared.coerced(&entry.schema),
-            false => prepared,
-        };
-        prepared.validated(&entry.schema)
+        prepared.validated(&entry.schema, self.agent.fixed.coercion)
     }
 
     async fn hooked<'b>(

@@ -27,7 +27,7 @@ const RECURSIVE_STEPS_MAX: u64 = 1_000_000;
 /// What is known of a schema from its compilation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    recursive: bool,
+    pub(super) recursive: bool,
 }
 
 impl Bounds {

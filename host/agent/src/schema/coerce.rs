@@ -196,11 +196,10 @@ fn read_as(value: &Value, name: &str, only: bool) -> Option<Value> {
     match (name, value) {
         ("integer", Value::String(text)) => number(text).filter(|n| is_type(n, "integer")),
         ("number", Value::String(text)) => number(text),
-        ("boolean", Value::String(text)) => match text.as_str() {
-            "true" | "True" => Some(Value::Bool(true)),
-            "false" | "False" => Some(Value::Bool(false)),
-            _ => None,
-        },
+        ("boolean", Value::String(text)) => {
+            let is = |word: &str| text.trim().eq_ignore_ascii_case(word);
+            (is("true") || is("false")).then(|| Value::Bool(is("true")))
+        }
         ("string", Value::Number(_) | Value::Bool(_)) if only => {
             Some(Value::String(value.to_string()))
         }

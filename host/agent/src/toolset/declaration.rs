@@ -16,8 +16,8 @@ const DESCRIPTION_BYTES_MAX: usize = 16 * 1024;
 /// How strictly declarations are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rules {
-    /// What every large provider takes: names, keys, a root object, lists with `items`, a
-    /// description. For plugins, whose authors the operator does not know.
+    /// What every large provider takes: names, keys, a root object, lists with `items`, no
+    /// recursion, a description. For plugins, whose authors the operator does not know.
     #[default]
     Portable,
     /// Only that the schema is an object schema that compiles, offline and with bounded work. For
