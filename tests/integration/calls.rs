@@ -1,6 +1,7 @@
 //! `cofferdam plugin call` on each sample, in both ways that it is built.
 
-use cofferdam_tests::{Ran, cofferdam, plugin, plugin_by_cargo_component, run};
+use crate::cofferdam;
+use cofferdam_tests::{Ran, plugin, plugin_by_cargo_component, run};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

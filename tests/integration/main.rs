@@ -6,3 +6,10 @@ mod calls;
 mod refusals;
 mod runs;
 mod unruly;
+
+use std::process::Command;
+
+/// The binary `cofferdam`.
+fn cofferdam() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_cofferdam"))
+}

@@ -1,7 +1,8 @@
 //! What is no plugin is refused before any of it runs, with a sentence that says what it is and
 //! what to do.
 
-use cofferdam_tests::{Ran, cofferdam, plugin, run};
+use crate::cofferdam;
+use cofferdam_tests::{Ran, plugin, run};
 use std::path::Path;
 
 fn call(file: &Path, tool: &str) -> Ran {

@@ -1,6 +1,7 @@
 //! `cofferdam run`: whole runs on the scripted model.
 
-use cofferdam_tests::{Ran, cofferdam, plugin, root, run};
+use crate::cofferdam;
+use cofferdam_tests::{Ran, plugin, root, run};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;

@@ -1,6 +1,7 @@
 //! A plugin that misbehaves costs its one call, and the error result says what happened.
 
-use cofferdam_tests::{cofferdam, plugin, run};
+use crate::cofferdam;
+use cofferdam_tests::{plugin, run};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

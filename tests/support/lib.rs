@@ -31,29 +31,6 @@ fn existing(path: PathBuf) -> PathBuf {
     path
 }
 
-/// The binary `cofferdam`, built from the sources as they are.
-pub fn cofferdam() -> Command {
-    static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    Command::new(BINARY.get_or_init(build))
-}
-
-/// Builds the binary in the profile and target directory of this test, and asks cargo where it is.
-fn build() -> PathBuf {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(root()).args(["build", "--package", "cofferdam", "--message-format=json"]);
-    if !cfg!(debug_assertions) {
-        cargo.arg("--release");
-    }
-    let built = cargo.output().expect("cargo runs");
-    let said = String::from_utf8_lossy(&built.stderr);
-    assert!(built.status.success(), "build cofferdam: {said}");
-    String::from_utf8_lossy(&built.stdout)
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .find_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
-        .expect("cargo names the executable")
-}
-
 /// What a command printed and how it ended.
 #[derive(Debug)]
 pub struct Ran {
