@@ -62,6 +62,17 @@ impl Agent {
     /// Goes on from the transcript as it is, for a retry or after a crash. If it ends with an
     /// answer, what is queued is the prompt: steering first.
     ///
+    /// ```
+    /// # use cofferdam_agent::testing::{ScriptedModel, block_on};
+    /// # use cofferdam_agent::{Agent, AgentConfig, AgentError, Settings};
+    /// # use std::sync::Arc;
+    /// # let agent = Agent::new(AgentConfig::new(Settings::new(Arc::new(ScriptedModel::default()))));
+    /// assert!(matches!(block_on(agent.continue_run()), Err(AgentError::NothingToContinue)));
+    /// agent.set_messages(vec![Arc::new("An old question".into())])?;
+    /// assert_eq!(block_on(agent.continue_run())?.messages.len(), 1);
+    /// # Ok::<(), AgentError>(())
+    /// ```
+    ///
     /// Fails with [`AgentError::Busy`] while a run is active, with
     /// [`AgentError::NothingToContinue`] or [`AgentError::AssistantTail`] if there is nothing to
     /// go on from, and if the journal cannot be written.
@@ -90,6 +101,19 @@ impl Agent {
     }
 
     /// Queues a message for when the run would end; it goes on with it instead.
+    ///
+    /// ```
+    /// # use cofferdam_agent::queue::{QueueKind, QueueMode};
+    /// # use cofferdam_agent::testing::{ScriptedModel, block_on};
+    /// # use cofferdam_agent::{Agent, AgentConfig, Settings};
+    /// # use std::sync::Arc;
+    /// # let agent = Agent::new(AgentConfig::new(Settings::new(Arc::new(ScriptedModel::default()))));
+    /// agent.follow_up("Then the second task.");
+    /// agent.set_queue_mode(QueueKind::FollowUp, QueueMode::All);
+    /// assert_eq!(agent.queued(QueueKind::FollowUp).len(), 1);
+    /// assert_eq!(block_on(agent.prompt("The first task."))?.messages.len(), 4);
+    /// # Ok::<(), cofferdam_agent::AgentError>(())
+    /// ```
     pub fn follow_up(&self, message: impl Into<Message>) {
         self.enqueue(QueueKind::FollowUp, message);
     }
@@ -122,6 +146,25 @@ impl Agent {
     /// Aborts the run: model, tools and hooks get the signal, no further call begins, and the run
     /// ends after the results of those that were running. Empties no queue. Without a run it does
     /// nothing.
+    ///
+    /// ```
+    /// # use cofferdam_agent::testing::{FnTool, ScriptedModel, answer, block_on};
+    /// # use cofferdam_agent::toolset::Rules;
+    /// # use cofferdam_agent::{Agent, AgentConfig, EndReason, Settings, Toolset};
+    /// # use cofferdam_agent::tool::{ToolFailure, ToolResult};
+    /// # use std::sync::Arc;
+    /// let waits = FnTool::new("wait", |_, _, abort| async move {
+    ///     abort.cancelled().await;
+    ///     Err(ToolFailure::new("stopped"))
+    /// });
+    /// let model = ScriptedModel::new([answer::calls([("c1", "wait", serde_json::json!({}))])]);
+    /// let toolset = Toolset::new([waits.shared()], Rules::Portable);
+    /// let settings = Settings::new(Arc::new(model)).with_toolset(toolset);
+    /// let agent = Agent::new(AgentConfig::new(settings));
+    /// let run = async { futures::join!(agent.prompt("go"), async { agent.abort() }).0 };
+    /// assert_eq!(block_on(run)?.reason, EndReason::Aborted);
+    /// # Ok::<(), cofferdam_agent::AgentError>(())
+    /// ```
     pub fn abort(&self) {
         if let Some(abort) = &self.inner.state().active {
             abort.cancel();
@@ -177,6 +220,15 @@ impl Agent {
 
     /// Replaces the settings: other tools, model, prompt or thinking level. A running agent takes
     /// them at its next turn; the request in flight and the running calls keep theirs.
+    ///
+    /// ```
+    /// # use cofferdam_agent::testing::ScriptedModel;
+    /// # use cofferdam_agent::{Agent, AgentConfig, Settings, Toolset};
+    /// # use std::sync::Arc;
+    /// # let agent = Agent::new(AgentConfig::new(Settings::new(Arc::new(ScriptedModel::default()))));
+    /// let settings = (*agent.settings()).clone();
+    /// agent.set_settings(settings.with_system_prompt("Be brief.").with_toolset(Toolset::default()));
+    /// ```
     pub fn set_settings(&self, settings: impl Into<Arc<Settings>>) {
         self.inner.state().settings = settings.into();
     }

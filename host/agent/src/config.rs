@@ -1,5 +1,72 @@
 //! What an embedder decides: once for an agent ([`AgentConfig`]), or anew for each turn
 //! ([`Settings`]).
+//!
+//! ```
+//! use cofferdam_agent::config::{
+//!     ContextTransform, Conversion, Credentials, Messages, NextTurn, StopCheck, TurnView,
+//! };
+//! use cofferdam_agent::message::Message;
+//! use cofferdam_agent::model::{Secret, Thinking};
+//! use cofferdam_agent::testing::ScriptedModel;
+//! use cofferdam_agent::{AbortSignal, AgentConfig, Settings};
+//! use futures::future::BoxFuture;
+//! use std::sync::Arc;
+//!
+//! /// All loop hooks in one.
+//! struct House;
+//!
+//! impl ContextTransform for House {
+//!     fn transform<'a>(
+//!         &'a self,
+//!         messages: Messages,
+//!         _: &'a AbortSignal,
+//!     ) -> BoxFuture<'a, Messages> {
+//!         let from = messages.len().saturating_sub(200);
+//!         Box::pin(async move { Arc::new(messages[from..].to_vec()) })
+//!     }
+//! }
+//!
+//! impl Conversion for House {
+//!     fn convert<'a>(&'a self, messages: Messages) -> BoxFuture<'a, Messages> {
+//!         let convert = |message: &Arc<Message>| match &**message {
+//!             Message::Custom(note) if note.role == "note" => {
+//!                 Some(Arc::new(Message::from(note.content.to_string())))
+//!             }
+//!             Message::Custom(_) => None,
+//!             _ => Some(message.clone()),
+//!         };
+//!         let converted = messages.iter().filter_map(convert).collect();
+//!         Box::pin(async { Arc::new(converted) })
+//!     }
+//! }
+//!
+//! impl NextTurn for House {
+//!     fn refresh<'a>(&'a self, turn: TurnView<'a>) -> BoxFuture<'a, Option<Settings>> {
+//!         let thinks_more = turn.added.len() > 20;
+//!         let settings = Settings { thinking: Thinking::High, ..(**turn.settings).clone() };
+//!         Box::pin(async move { thinks_more.then_some(settings) })
+//!     }
+//! }
+//!
+//! impl StopCheck for House {
+//!     fn should_stop<'a>(&'a self, turn: TurnView<'a>) -> BoxFuture<'a, bool> {
+//!         Box::pin(async move { turn.added.len() > 1_000 })
+//!     }
+//! }
+//!
+//! impl Credentials for House {
+//!     fn resolve(&self) -> BoxFuture<'_, Option<Secret>> {
+//!         Box::pin(async { Some(Secret::new("from a vault, for this call only")) })
+//!     }
+//! }
+//!
+//! let mut config = AgentConfig::new(Settings::new(Arc::new(ScriptedModel::default())));
+//! config.transform = Some(Arc::new(House));
+//! config.conversion = Some(Arc::new(House));
+//! config.next_turn = Some(Arc::new(House));
+//! config.stop = Some(Arc::new(House));
+//! config.credentials = Some(Arc::new(House));
+//! ```
 
 mod hooks;
 mod loop_hooks;

@@ -4,9 +4,9 @@ use futures::FutureExt;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 
-/// Runs something to its end; a panic becomes its message.
-pub(crate) async fn guarded<T>(work: impl Future<Output = T>) -> Result<T, String> {
-    AssertUnwindSafe(work).catch_unwind().await.map_err(|panic| message(&*panic))
+/// Runs something to its end; a panic becomes its message, also one before there is a future.
+pub(crate) async fn guarded<F: Future>(begin: impl FnOnce() -> F) -> Result<F::Output, String> {
+    AssertUnwindSafe(async { begin().await }).catch_unwind().await.map_err(|panic| message(&*panic))
 }
 
 pub(crate) fn message(panic: &(dyn Any + Send)) -> String {

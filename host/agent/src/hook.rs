@@ -1,5 +1,72 @@
 //! Hooks around a tool call: `before` decides and may rewrite, `after` amends the result. A hook
 //! that fails damages one call, never the run.
+//!
+//! ```
+//! use cofferdam_agent::config::{AfterEntry, BeforeEntry, ToolFilter};
+//! use cofferdam_agent::hook::{
+//!     AfterHook, Amendment, Approval, Approver, BeforeHook, Hooked, HookedCall, Question, Ran,
+//!     Verdict,
+//! };
+//! use cofferdam_agent::testing::ScriptedModel;
+//! use cofferdam_agent::{AbortSignal, AgentConfig, Settings};
+//! use futures::future::BoxFuture;
+//! use std::sync::Arc;
+//!
+//! struct AskFirst;
+//!
+//! impl BeforeHook for AskFirst {
+//!     fn name(&self) -> &str {
+//!         "ask-first"
+//!     }
+//!
+//!     fn before<'a>(
+//!         &'a self,
+//!         hooked: HookedCall<'a>,
+//!         _: &'a AbortSignal,
+//!     ) -> BoxFuture<'a, Hooked<Verdict>> {
+//!         let title = format!("Run {}?", hooked.call.name);
+//!         let question = Question { title, message: String::new() };
+//!         Box::pin(async { Ok(Verdict::Ask(question)).into() })
+//!     }
+//! }
+//!
+//! struct Redact;
+//!
+//! impl AfterHook for Redact {
+//!     fn name(&self) -> &str {
+//!         "redact"
+//!     }
+//!
+//!     fn after<'a>(
+//!         &'a self,
+//!         _: HookedCall<'a>,
+//!         ran: Ran<'a>,
+//!         _: &'a AbortSignal,
+//!     ) -> BoxFuture<'a, Hooked<Amendment>> {
+//!         // An error may hold a secret: only its length is shown.
+//!         let blocks = ran.result.content.len();
+//!         let content = ran.is_error.then(|| {
+//!             vec![cofferdam_agent::message::Content::Text(format!("{blocks} blocks of error"))]
+//!         });
+//!         Box::pin(async { Ok(Amendment { content, ..Amendment::default() }).into() })
+//!     }
+//! }
+//!
+//! struct NobodyHome;
+//!
+//! impl Approver for NobodyHome {
+//!     fn approve<'a>(&'a self, _: Approval<'a>) -> BoxFuture<'a, bool> {
+//!         Box::pin(async { false })
+//!     }
+//! }
+//!
+//! let mut config = AgentConfig::new(Settings::new(Arc::new(ScriptedModel::default())));
+//! let ask_first = BeforeEntry::new(Arc::new(AskFirst));
+//! let writes = ToolFilter::matching(|tool| tool.starts_with("write_"));
+//! config.before = vec![BeforeEntry { tools: writes, ..ask_first }];
+//! config.after = vec![AfterEntry::new(Arc::new(Redact))];
+//! config.approver = Some(Arc::new(NobodyHome));
+//! ```
 
 use crate::AbortSignal;
 use crate::message::{Arguments, AssistantMessage, Content};

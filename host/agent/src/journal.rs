@@ -1,5 +1,28 @@
 //! The durable order: messages go to a journal in transcript order, apart from the live events,
 //! because the two have different consumers (seed: "give them two orderings").
+//!
+//! ```
+//! use cofferdam_agent::journal::{Journal, JournalError};
+//! use cofferdam_agent::message::Message;
+//! use futures::future::BoxFuture;
+//! use std::sync::{Arc, Mutex};
+//!
+//! #[derive(Default)]
+//! struct InMemory(Mutex<Vec<Arc<Message>>>);
+//!
+//! impl Journal for InMemory {
+//!     fn append<'a>(
+//!         &'a self,
+//!         message: &'a Arc<Message>,
+//!     ) -> BoxFuture<'a, Result<(), JournalError>> {
+//!         let written = match self.0.lock() {
+//!             Ok(mut messages) => Ok(messages.push(message.clone())),
+//!             Err(error) => Err(JournalError(error.to_string())),
+//!         };
+//!         Box::pin(async { written })
+//!     }
+//! }
+//! ```
 
 use crate::event::CallEnd;
 use crate::message::Message;

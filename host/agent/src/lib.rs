@@ -17,6 +17,7 @@ pub mod preview;
 pub mod progress;
 pub mod queue;
 pub mod receipt;
+pub mod replay;
 pub mod schema;
 #[cfg(feature = "testing")]
 pub mod testing;

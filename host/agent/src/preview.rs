@@ -83,3 +83,49 @@ fn value(parsed: &JsonValue<'_>) -> Value {
         _ => Value::Null,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// What is shown after each piece.
+    fn shown(pieces: &[&str]) -> Vec<Value> {
+        let mut preview = Preview::default();
+        let mut last = Arguments::default();
+        let push = |piece: &&str| {
+            if let Some(arguments) = preview.push(piece) {
+                last = arguments;
+            }
+            Value::Object((*last).clone())
+        };
+        pieces.iter().map(push).collect()
+    }
+
+    #[test]
+    fn strings_grow_and_literals_are_told_early() {
+        let pieces = [r#"{"pa"#, r#"th":"a\"#, r#"nb","ok":tr"#, r#"ue,"n":nu"#];
+        let expected = [
+            json!({}),
+            json!({"path": "a"}),
+            json!({"path": "a\nb", "ok": true}),
+            json!({"path": "a\nb", "ok": true, "n": null}),
+        ];
+        assert_eq!(shown(&pieces), expected);
+    }
+
+    #[test]
+    fn a_word_inside_a_string_is_not_a_literal_and_rubbish_keeps_the_last_good_preview() {
+        assert_eq!(shown(&[r#"{"say":"be tr"#]), [json!({"say": "be tr"})]);
+        assert_eq!(shown(&[r#"{"a":1"#, "]]"]), [json!({"a": 1}), json!({"a": 1})]);
+    }
+
+    #[test]
+    fn long_texts_are_not_read_at_every_delta() {
+        let mut preview = Preview::default();
+        preview.push(r#"{"text":""#);
+        let readings = (0..20_000).filter(|_| preview.push("0123456789").is_some()).count();
+        // 200 kB in pieces of ten bytes.
+        assert!(readings < 1_000, "{readings}");
+    }
+}

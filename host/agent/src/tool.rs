@@ -1,5 +1,42 @@
 //! A tool as the loop sees it: a declaration for the model, a scheduling rule, and a call that
 //! always comes to something.
+//!
+//! ```
+//! use cofferdam_agent::tool::{Call, Declaration, Outcome, Tool, ToolFailure, ToolResult};
+//! use cofferdam_agent::{AbortSignal, Toolset, progress::Progress, toolset::Rules};
+//! use futures::future::BoxFuture;
+//! use std::sync::Arc;
+//!
+//! struct Length(Arc<Declaration>);
+//!
+//! impl Tool for Length {
+//!     fn declaration(&self) -> &Arc<Declaration> {
+//!         &self.0
+//!     }
+//!
+//!     fn call<'a>(&'a self, call: Call, _: Progress, _: AbortSignal) -> BoxFuture<'a, Outcome> {
+//!         Box::pin(async move {
+//!             match call.arguments.get("text").and_then(|text| text.as_str()) {
+//!                 Some(text) => Ok(ToolResult::text(text.len().to_string())).into(),
+//!                 None => Err(ToolFailure::new("there is no text")).into(),
+//!             }
+//!         })
+//!     }
+//! }
+//!
+//! let declaration = Declaration {
+//!     name: "length".into(),
+//!     label: None,
+//!     description: "The length of a text in bytes".into(),
+//!     parameters: serde_json::json!({
+//!         "type": "object",
+//!         "properties": {"text": {"type": "string"}},
+//!         "required": ["text"],
+//!     }),
+//! };
+//! let tool: Arc<dyn Tool> = Arc::new(Length(Arc::new(declaration)));
+//! assert_eq!(Toolset::new([tool], Rules::Portable).len(), 1);
+//! ```
 
 use crate::AbortSignal;
 use crate::message::{Arguments, Content};

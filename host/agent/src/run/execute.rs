@@ -39,8 +39,8 @@ impl Run<'_> {
     /// reported, also while earlier ones are still being dealt with.
     async fn settle(&self, one: OneCall<'_>, entry: &Entry, call: Call) -> Outcome {
         let (progress, updates) = Progress::channel();
-        let running = async { entry.tool.call(call, progress, self.abort.clone()).await };
-        let mut running = pin!(guarded(running));
+        let running = guarded(|| entry.tool.call(call, progress, self.abort.clone()));
+        let mut running = pin!(running);
         let mut outcome = None;
         let mut deliveries = None;
         let outcome = poll_fn(|cx| {

@@ -56,7 +56,7 @@ impl Run<'_> {
             ended_by: end.ended_by.as_deref(),
             duration: end.duration,
         };
-        let hooked = guarded(link.hook.after(call, ran, self.abort)).await;
+        let hooked = guarded(|| link.hook.after(call, ran, self.abort)).await;
         let Hooked { answer, receipt } = hooked.unwrap_or_else(|panic| Err(panic).into());
         let action = match answer {
             Ok(amendment) if amendment == Amendment::default() => HookAction::Kept,

@@ -90,11 +90,13 @@ impl Run<'_> {
     /// The sanctioned place for repairs: before validation, so that its output gets checked (seed:
     /// "Mutated arguments skip revalidation").
     async fn prepared(&self, one: OneCall<'_>, entry: &Entry) -> Result<Prepared, String> {
-        let Some(preparation) = entry.tool.prepare(&one.call.arguments, self.abort) else {
-            return Ok(Prepared::from(&one.call.arguments));
-        };
-        match guarded(preparation).await {
-            Ok(prepared) => prepared.map(Prepared::new),
+        let received = &one.call.arguments;
+        let preparation = guarded(async || match entry.tool.prepare(received, self.abort) {
+            Some(preparation) => preparation.await.map(Prepared::new),
+            None => Ok(Prepared::from(received)),
+        });
+        match preparation.await {
+            Ok(prepared) => prepared,
             Err(panic) => Err(refusal::panicked("The preparation of the arguments", &panic)),
         }
     }
@@ -162,7 +164,7 @@ impl Run<'_> {
     ) -> Result<(), Stop> {
         let Some(assistant) = &one.all.answer else { return Ok(()) };
         let call = HookedCall { call: &chain.call, plugin: entry.tool.plugin(), assistant };
-        let hooked = guarded(link.hook.before(call, self.abort)).await;
+        let hooked = guarded(|| link.hook.before(call, self.abort)).await;
         let Hooked { answer, receipt } = hooked.unwrap_or_else(|panic| Err(panic).into());
         let answer = answer.and_then(|verdict| self.admissible(verdict, link, entry));
         // A failure is told even if the run was aborted meanwhile: it says more.
@@ -243,7 +245,7 @@ impl Run<'_> {
             None => false,
             Some(approver) => {
                 let approval = Approval { hook: &hook, question, call: &chain.call };
-                let answer = guarded(approver.approve(approval));
+                let answer = guarded(|| approver.approve(approval));
                 match self.abort.run_until_cancelled(answer).await {
                     Some(answer) => answer.unwrap_or(false),
                     None => return Err(Stop::Aborted),
