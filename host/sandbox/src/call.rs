@@ -8,8 +8,10 @@ use crate::limits::{kib, mib};
 use crate::plugin::Loaded;
 use crate::receipt::{Dropping, Receipt, Tally};
 use crate::state::{MemoryMeter, State};
+use crate::{cut, mask};
 use cofferdam_agent::AbortSignal;
 use cofferdam_agent::hook::{Amendment, Verdict};
+use cofferdam_agent::message::Content;
 use cofferdam_agent::progress::Progress;
 use cofferdam_agent::tool::ToolResult;
 use serde_json::Value;
@@ -263,15 +265,27 @@ fn settle(
             &Scene { limits, stderr: &stderr, memory_denied: state.memory.denied },
         ))
     });
-    let reply = reply.and_then(|reply| match reply {
-        Reply::Tool(result) => {
-            Ok(Reply::Tool(crate::cut::result(result, kib(limits.result_kib), &mut receipt.cuts)))
+    let secrets = &plugin.terms.secrets;
+    let reply = match reply {
+        Ok(Reply::Tool(result)) => {
+            let result = mask::result(with_refusals(result, &receipt.refusals), secrets);
+            Ok(Reply::Tool(cut::result(result, kib(limits.result_kib), &mut receipt.cuts)))
         }
-        other => Ok(other),
-    });
-    let reply = reply.map_err(|failure| failure.with_refusals(&receipt.refusals));
+        Ok(other) => Ok(other),
+        Err(failure) => Err(failure.with_refusals(&receipt.refusals).masked(secrets)),
+    };
     receipt.ended_by = reply.as_ref().err().map(|failure| failure.ended_by);
     Ended { reply, receipt }
+}
+
+/// A result that reports a failure, with what the host refused: it is likely the cause, and says
+/// what to grant.
+fn with_refusals(mut result: ToolResult, refusals: &[String]) -> ToolResult {
+    if result.is_error == Some(true) {
+        let refused = refusals.iter().map(|refusal| format!("refused by the host: {refusal}"));
+        result.content.extend(refused.map(Content::Text));
+    }
+    result
 }
 
 /// The bill of a call that has ended.

@@ -3,6 +3,8 @@
 
 use crate::inspect::Refused;
 use crate::limits::Limits;
+use crate::mask;
+use crate::services::http::Secret;
 use crate::text::visible;
 use serde_json::{Value, json};
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
@@ -164,6 +166,15 @@ impl Failure {
         for refusal in refusals {
             self.message.push_str("\nrefused by the host: ");
             self.message.push_str(refusal);
+        }
+        self
+    }
+
+    /// Without the secrets that a server may have echoed.
+    pub(crate) fn masked(mut self, secrets: &[Secret]) -> Self {
+        if !secrets.is_empty() {
+            self.message = mask::text(&self.message, secrets).into_owned();
+            self.details = mask::json(self.details, secrets);
         }
         self
     }

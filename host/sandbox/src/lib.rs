@@ -16,6 +16,7 @@ pub mod grants;
 mod hook;
 mod inspect;
 mod limits;
+mod mask;
 mod nearest;
 mod plugin;
 mod receipt;

@@ -29,6 +29,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use wasmtime::component::InstancePre;
 
+/// Bytes of a page of linear memory.
+const WASM_PAGE: u64 = 65_536;
+
 /// Where a plugin comes from.
 #[derive(Debug, Clone)]
 pub struct PluginSource {
@@ -354,7 +357,7 @@ fn weight(
 ) -> Result<u32, LoadError> {
     // None if the component brings memories in from outside, which the contract has no way to do.
     let Some(needs) = component.resources_required() else { return Ok(1) };
-    let memory = needs.max_initial_memory_size.unwrap_or_default();
+    let memory = needs.max_initial_memory_size.unwrap_or_default().saturating_mul(WASM_PAGE);
     within("bytes of memory at its start", memory, limits.memory_bytes() as u64, "memory_mib")?;
     within("tables", needs.num_tables.into(), limits.tables, "tables")?;
     within("memories", needs.num_memories.into(), slots.into(), "memory_mib")?;

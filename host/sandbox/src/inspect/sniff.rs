@@ -111,7 +111,7 @@ pub(super) fn core_module(bytes: &[u8]) -> Refused {
                     .any(|import| import.module == "wasi_snapshot_preview1");
             }
             Payload::CustomSection(section) => {
-                unwrapped |= section.name().starts_with("component-type")
+                unwrapped |= section.name().starts_with("component-type");
             }
             _ => {}
         }

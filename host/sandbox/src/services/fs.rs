@@ -16,8 +16,9 @@ use stream::{CountedInput, CountedOutput};
 use wasmtime::component::{HasData, Resource};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtxView};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    self, Advice, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, ErrorCode, Filesize, Host,
-    HostDescriptor, HostDirectoryEntryStream, MetadataHashValue, NewTimestamp, OpenFlags, PathFlags,
+    self, Advice, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, ErrorCode,
+    Filesize, Host, HostDescriptor, HostDirectoryEntryStream, MetadataHashValue, NewTimestamp,
+    OpenFlags, PathFlags,
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult, ReaddirIterator};
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
@@ -32,7 +33,11 @@ pub(crate) fn preopen(builder: &mut WasiCtxBuilder, grants: &[FileGrant]) -> Vec
                 Access::ReadWrite => FsPerms::ReadWrite,
             };
             let error = builder.preopened_dir(&grant.host, &grant.guest, access).err()?;
-            Some(format!("the granted directory {} could not be opened: {}", grant.guest, error.root_cause()))
+            Some(format!(
+                "the granted directory {} could not be opened: {}",
+                grant.guest,
+                error.root_cause()
+            ))
         })
         .collect()
 }
@@ -66,11 +71,18 @@ impl FileMeter {
     pub(crate) fn bill(&self) -> (Tally, Vec<String>) {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let refusals = [
-            (count(&self.over), format!("a call may write {} KiB to files (limit file_write_kib)", self.write_max >> 10)),
+            (
+                count(&self.over),
+                format!(
+                    "a call may write {} KiB to files (limit file_write_kib)",
+                    self.write_max >> 10
+                ),
+            ),
             (count(&self.links), "a plugin may not create hard links".to_owned()),
             (count(&self.odd), "a plugin may open regular files and directories only".to_owned()),
         ];
-        let refusals = refusals.into_iter().filter(|(times, _)| *times > 0).map(|(_, text)| text).collect();
+        let refusals =
+            refusals.into_iter().filter(|(times, _)| *times > 0).map(|(_, text)| text).collect();
         (Tally { calls: count(&self.calls), bytes: count(&self.bytes) }, refusals)
     }
 
@@ -124,7 +136,10 @@ impl<'a> Files<'a> {
         if self.meter.write(bytes) { Ok(()) } else { Err(ErrorCode::InsufficientSpace.into()) }
     }
 
-    fn counted_output(&mut self, stream: Resource<DynOutputStream>) -> FsResult<Resource<DynOutputStream>> {
+    fn counted_output(
+        &mut self,
+        stream: Resource<DynOutputStream>,
+    ) -> FsResult<Resource<DynOutputStream>> {
         let stream = self.files.table.delete(stream)?;
         let counted: DynOutputStream = Box::new(CountedOutput::new(stream, self.meter.clone()));
         Ok(self.files.table.push(counted)?)
@@ -132,13 +147,20 @@ impl<'a> Files<'a> {
 
     /// Refuses what is there and is neither a file nor a directory. Another process could put a
     /// pipe there in between; a plugin cannot, as it has no way to make one.
-    async fn check_kind(&mut self, fd: Resource<Descriptor>, follow: PathFlags, path: String) -> FsResult<()> {
+    async fn check_kind(
+        &mut self,
+        fd: Resource<Descriptor>,
+        follow: PathFlags,
+        path: String,
+    ) -> FsResult<()> {
         let Ok(found) = self.files.stat_at(fd, follow, path).await else {
             // Whatever is wrong, opening says it better.
             return Ok(());
         };
         match found.type_ {
-            DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => Ok(()),
+            DescriptorType::RegularFile
+            | DescriptorType::Directory
+            | DescriptorType::SymbolicLink => Ok(()),
             _ => {
                 self.meter.odd.fetch_add(1, Ordering::Relaxed);
                 Err(ErrorCode::NotPermitted.into())
@@ -157,13 +179,22 @@ impl Host for Files<'_> {
         self.files.convert_error_code(error)
     }
 
-    fn filesystem_error_code(&mut self, error: Resource<wasmtime::Error>) -> wasmtime::Result<Option<ErrorCode>> {
+    fn filesystem_error_code(
+        &mut self,
+        error: Resource<wasmtime::Error>,
+    ) -> wasmtime::Result<Option<ErrorCode>> {
         self.files.filesystem_error_code(error)
     }
 }
 
 impl HostDescriptor for Files<'_> {
-    async fn advise(&mut self, fd: Resource<Descriptor>, at: Filesize, len: Filesize, advice: Advice) -> FsResult<()> {
+    async fn advise(
+        &mut self,
+        fd: Resource<Descriptor>,
+        at: Filesize,
+        len: Filesize,
+        advice: Advice,
+    ) -> FsResult<()> {
         self.engine().advise(fd, at, len, advice).await
     }
 
@@ -185,22 +216,40 @@ impl HostDescriptor for Files<'_> {
         self.engine().set_size(fd, size).await
     }
 
-    async fn set_times(&mut self, fd: Resource<Descriptor>, a: NewTimestamp, m: NewTimestamp) -> FsResult<()> {
+    async fn set_times(
+        &mut self,
+        fd: Resource<Descriptor>,
+        a: NewTimestamp,
+        m: NewTimestamp,
+    ) -> FsResult<()> {
         self.engine().set_times(fd, a, m).await
     }
 
-    async fn read(&mut self, fd: Resource<Descriptor>, len: Filesize, at: Filesize) -> FsResult<(Vec<u8>, bool)> {
+    async fn read(
+        &mut self,
+        fd: Resource<Descriptor>,
+        len: Filesize,
+        at: Filesize,
+    ) -> FsResult<(Vec<u8>, bool)> {
         let (bytes, end) = self.engine().read(fd, len, at).await?;
         self.meter.read(bytes.len());
         Ok((bytes, end))
     }
 
-    async fn write(&mut self, fd: Resource<Descriptor>, bytes: Vec<u8>, at: Filesize) -> FsResult<Filesize> {
+    async fn write(
+        &mut self,
+        fd: Resource<Descriptor>,
+        bytes: Vec<u8>,
+        at: Filesize,
+    ) -> FsResult<Filesize> {
         self.spend(bytes.len() as u64)?;
         self.engine().write(fd, bytes, at).await
     }
 
-    async fn read_directory(&mut self, fd: Resource<Descriptor>) -> FsResult<Resource<ReaddirIterator>> {
+    async fn read_directory(
+        &mut self,
+        fd: Resource<Descriptor>,
+    ) -> FsResult<Resource<ReaddirIterator>> {
         self.engine().read_directory(fd).await
     }
 
@@ -208,7 +257,11 @@ impl HostDescriptor for Files<'_> {
         self.engine().sync(fd).await
     }
 
-    async fn create_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
+    async fn create_directory_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        path: String,
+    ) -> FsResult<()> {
         self.engine().create_directory_at(fd, path).await
     }
 
@@ -216,7 +269,12 @@ impl HostDescriptor for Files<'_> {
         self.engine().stat(fd).await
     }
 
-    async fn stat_at(&mut self, fd: Resource<Descriptor>, flags: PathFlags, path: String) -> FsResult<DescriptorStat> {
+    async fn stat_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        flags: PathFlags,
+        path: String,
+    ) -> FsResult<DescriptorStat> {
         self.engine().stat_at(fd, flags, path).await
     }
 
@@ -263,7 +321,11 @@ impl HostDescriptor for Files<'_> {
         self.engine().readlink_at(fd, path).await
     }
 
-    async fn remove_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
+    async fn remove_directory_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        path: String,
+    ) -> FsResult<()> {
         self.engine().remove_directory_at(fd, path).await
     }
 
@@ -277,7 +339,12 @@ impl HostDescriptor for Files<'_> {
         self.engine().rename_at(from, old, to, new).await
     }
 
-    async fn symlink_at(&mut self, fd: Resource<Descriptor>, to: String, path: String) -> FsResult<()> {
+    async fn symlink_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        to: String,
+        path: String,
+    ) -> FsResult<()> {
         self.engine().symlink_at(fd, to, path).await
     }
 
@@ -285,24 +352,39 @@ impl HostDescriptor for Files<'_> {
         self.engine().unlink_file_at(fd, path).await
     }
 
-    fn read_via_stream(&mut self, fd: Resource<Descriptor>, at: Filesize) -> FsResult<Resource<DynInputStream>> {
+    fn read_via_stream(
+        &mut self,
+        fd: Resource<Descriptor>,
+        at: Filesize,
+    ) -> FsResult<Resource<DynInputStream>> {
         let stream = self.engine().read_via_stream(fd, at)?;
         let stream = self.files.table.delete(stream)?;
         let counted: DynInputStream = Box::new(CountedInput::new(stream, self.meter.clone()));
         Ok(self.files.table.push(counted)?)
     }
 
-    fn write_via_stream(&mut self, fd: Resource<Descriptor>, at: Filesize) -> FsResult<Resource<DynOutputStream>> {
+    fn write_via_stream(
+        &mut self,
+        fd: Resource<Descriptor>,
+        at: Filesize,
+    ) -> FsResult<Resource<DynOutputStream>> {
         let stream = self.engine().write_via_stream(fd, at)?;
         self.counted_output(stream)
     }
 
-    fn append_via_stream(&mut self, fd: Resource<Descriptor>) -> FsResult<Resource<DynOutputStream>> {
+    fn append_via_stream(
+        &mut self,
+        fd: Resource<Descriptor>,
+    ) -> FsResult<Resource<DynOutputStream>> {
         let stream = self.engine().append_via_stream(fd)?;
         self.counted_output(stream)
     }
 
-    async fn is_same_object(&mut self, a: Resource<Descriptor>, b: Resource<Descriptor>) -> wasmtime::Result<bool> {
+    async fn is_same_object(
+        &mut self,
+        a: Resource<Descriptor>,
+        b: Resource<Descriptor>,
+    ) -> wasmtime::Result<bool> {
         self.engine().is_same_object(a, b).await
     }
 
@@ -321,7 +403,10 @@ impl HostDescriptor for Files<'_> {
 }
 
 impl HostDirectoryEntryStream for Files<'_> {
-    async fn read_directory_entry(&mut self, stream: Resource<ReaddirIterator>) -> FsResult<Option<DirectoryEntry>> {
+    async fn read_directory_entry(
+        &mut self,
+        stream: Resource<ReaddirIterator>,
+    ) -> FsResult<Option<DirectoryEntry>> {
         self.files.read_directory_entry(stream).await
     }
 

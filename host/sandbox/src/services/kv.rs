@@ -108,7 +108,7 @@ pub(crate) fn read(state: &mut State, key: &str) -> Result<Option<Vec<u8>>, KeyV
 pub(crate) fn write(state: &mut State, key: &str, value: Vec<u8>) -> Result<(), KeyValueError> {
     let store = store(state)?;
     state.receipt.host_calls.key_value.add(value.len());
-    store.set(key, Some(value))
+    store.set(key, Some(crate::mask::bytes(value, &state.terms.secrets)))
 }
 
 /// Removes this key.

@@ -74,7 +74,8 @@ pub(crate) fn write(state: &mut State, level: Level, message: &str) {
         return;
     }
     if let Some(sink) = &state.terms.log_sink {
-        let message = visible(message, message.len());
+        let message = crate::mask::text(message, &state.terms.secrets);
+        let message = visible(&message, message.len());
         sink(LogLine { plugin: &state.terms.plugin, level, message: &message });
     }
 }

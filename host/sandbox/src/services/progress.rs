@@ -1,6 +1,7 @@
 //! Partial results while a call runs: shown to people, bounded, dropped where nobody may report.
 
 use crate::limits::{Limits, kib};
+use crate::mask;
 use crate::receipt::ProgressBill;
 use crate::state::{State, exceeded};
 use cofferdam_agent::message::Content;
@@ -72,16 +73,13 @@ pub(crate) fn report(
     if taken.is_err() && state.reports.progress.is_some() {
         return taken;
     }
-    match &state.reports.progress {
-        Some(progress) => {
-            progress.report(ToolResult { content: content(), details, ..ToolResult::default() })
-        }
-        None => {
-            state.reports.dropped += 1;
-            // Dropped reports cost nobody anything, but a guest that floods is stopped all the same.
-            return taken;
-        }
-    }
+    let Some(progress) = &state.reports.progress else {
+        state.reports.dropped += 1;
+        // Dropped reports cost nobody anything, but a guest that floods is stopped all the same.
+        return taken;
+    };
+    let partial = ToolResult { content: content(), details, ..ToolResult::default() };
+    progress.report(mask::result(partial, &state.terms.secrets));
     Ok(())
 }
 
