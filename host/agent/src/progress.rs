@@ -15,9 +15,9 @@ pub struct Progress {
     fence: Arc<Fence>,
 }
 
-/// The loop's end. Dropping it shuts the fence.
+/// The loop's end, or that of whoever runs a tool without an agent. Dropping it shuts the fence.
 #[derive(Debug)]
-pub(crate) struct Updates {
+pub struct Updates {
     fence: Arc<Fence>,
 }
 
@@ -40,7 +40,9 @@ struct Queue {
 }
 
 impl Progress {
-    pub(crate) fn channel() -> (Progress, Updates) {
+    /// The two ends of one call's progress. The loop makes them for its calls; a caller that runs a
+    /// tool without an agent may too.
+    pub fn channel() -> (Progress, Updates) {
         let fence = Arc::new(Fence::default());
         (Progress { fence: fence.clone() }, Updates { fence })
     }
@@ -93,6 +95,13 @@ impl Updates {
     pub(crate) fn take(&self, cx: &Context<'_>) -> Option<ToolResult> {
         self.fence.taker.register(cx.waker());
         self.fence.lock().waiting.pop_front()
+    }
+
+    /// Waits for the next report. Like a channel's end, it never returns once nobody can report.
+    pub async fn next(&self) -> ToolResult {
+        let report = poll_fn(|cx| self.take(cx).map_or(Poll::Pending, Poll::Ready)).await;
+        self.announce();
+        report
     }
 
     /// Says that observers have been handed all that was taken.

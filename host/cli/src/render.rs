@@ -5,7 +5,7 @@ mod lines;
 mod receipt;
 
 pub(crate) use json::JsonLines;
-pub(crate) use lines::{Lines, answer};
+pub(crate) use lines::{Lines, answer, partial_line};
 pub(crate) use receipt::{receipt_table, summary};
 
 use std::io::{self, Write};

@@ -2,7 +2,7 @@
 
 use crate::args::CallArgs;
 use crate::exit::{DONE, Exit, FAILED, Refused as _};
-use crate::render::{Output, receipt_table};
+use crate::render::{Output, partial_line, receipt_table};
 use anyhow::Context as _;
 use cofferdam_agent::AbortSignal;
 use cofferdam_agent::message::{Arguments, Content};
@@ -129,13 +129,16 @@ fn valid(tools: &Toolset, name: &str, arguments: Arguments) -> Result<Arguments,
     }
 }
 
-/// An interrupt aborts the call, which then ends like any other.
+/// The call to its end, with its progress on standard error. An interrupt aborts it; it then ends
+/// like any other.
 async fn interruptible(tool: &dyn Tool, call: Call, abort: AbortSignal) -> Outcome {
-    let mut call = tool.call(call, Progress::default(), abort.clone());
+    let (progress, updates) = Progress::channel();
+    let mut running = tool.call(call, progress, abort.clone());
     loop {
-        tokio::select! {
-            outcome = &mut call => return outcome,
+        tokio::select! { biased;
             Ok(()) = tokio::signal::ctrl_c() => abort.cancel(),
+            partial = updates.next() => Output::Err.line(&format!("· {}", partial_line(&partial))),
+            outcome = &mut running => return outcome,
         }
     }
 }

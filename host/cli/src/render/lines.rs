@@ -39,7 +39,7 @@ impl Lines {
             Event::MessageEnd { message } => self.message(message),
             Event::ToolExecutionStart { call } => self.to.line(&start(call)),
             Event::ToolExecutionUpdate { call, partial } => {
-                self.to.line(&format!("  · {} {}: {}", call.name, call.id, text_line(partial)));
+                self.to.line(&format!("  · {} {}: {}", call.name, call.id, partial_line(partial)));
             }
             Event::ToolExecutionEnd { call, end } => self.to.line(&self::end(call, end)),
             Event::AgentStart
@@ -146,7 +146,8 @@ fn preview(result: &ToolResult) -> Vec<String> {
     shown
 }
 
-fn text_line(result: &ToolResult) -> String {
+/// A partial result on one line.
+pub(crate) fn partial_line(result: &ToolResult) -> String {
     visible(&text(&result.content), LINE_MAX)
 }
 
