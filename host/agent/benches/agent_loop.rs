@@ -117,7 +117,8 @@ fn agent_loop(criterion: &mut Criterion) {
                     block_on(agent.prompt("go")).unwrap_or_else(|error| panic!("{error}"));
                     agent
                 },
-                BatchSize::SmallInput,
+                // One agent at a time, as with the reference: a hoard of finished ones costs memory.
+                BatchSize::PerIteration,
             );
         });
         group.finish();
