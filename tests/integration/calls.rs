@@ -166,19 +166,21 @@ fn arguments_that_break_the_schema_never_reach_the_tool() {
 fn limits_and_grants_come_from_an_operators_file_too() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("docs")).unwrap();
-    std::fs::write(folder.path().join("docs/a.txt"), "from the docs").unwrap();
+    std::fs::write(folder.path().join("docs/a.txt"), "from the docs\n".repeat(300)).unwrap();
     let config = folder.path().join("cofferdam.toml");
     let entry = format!(
         "[[plugins]]\nname = \"files\"\npath = {:?}\n\
-         grants.files = [{{ host = \"docs\", guest = \"/docs\" }}]\n",
+         grants.files = [{{ host = \"docs\", guest = \"/docs\" }}]\nlimits = {{ result_kib = 1 }}\n",
         plugin("files").display().to_string()
     );
     std::fs::write(&config, entry).unwrap();
-    let more = ["--config", config.to_str().unwrap()];
-    let ran = call(&plugin("files"), "read_file", &json!({"path": "/docs/a.txt"}), &more);
-    assert!(text(&ran).contains("from the docs"));
-    let more =
-        ["--config", config.to_str().unwrap(), "--limit", "result_kib=1", "--limit", "fuel=100"];
-    let ran = call(&plugin("files"), "read_file", &json!({"path": "/docs/a.txt"}), &more);
-    assert_eq!(ran.json()["failure"]["kind"], "fuel-limit", "{ran:?}");
+    let read = |more: &[&str]| {
+        let more = [&["--config", config.to_str().unwrap()], more].concat();
+        call(&plugin("files"), "read_file", &json!({"path": "/docs/a.txt"}), &more)
+    };
+    let short = read(&[]);
+    assert!(text(&short).contains("from the docs") && text(&short).len() < 2048, "{short:?}");
+    assert_eq!(short.json()["receipt"]["cuts"].as_array().unwrap().len(), 1, "{short:?}");
+    let long = read(&["--limit", "result_kib=64"]);
+    assert!(text(&long).len() > 4096, "{long:?}");
 }

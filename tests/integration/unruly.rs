@@ -24,7 +24,7 @@ fn each_ends_as_an_error_result_that_names_its_end() {
     for (tool, arguments, limits, kind, says) in [
         ("crash", json!({"message": "on purpose"}), vec![], "trap", "on purpose"),
         ("spin", json!({}), vec!["wall_ms=300"], "time-limit", "wall_ms"),
-        ("spin", json!({}), vec!["fuel=100000"], "fuel-limit", "fuel"),
+        ("spin", json!({}), vec!["fuel=20_000_000"], "fuel-limit", "fuel"),
         ("spin", json!({}), vec!["fuel=off", "wall_ms=300"], "time-limit", "wall_ms"),
         ("hoard", json!({}), vec!["memory_mib=8"], "memory-limit", "8 MiB"),
         ("nap", json!({"ms": 100_000}), vec!["wall_ms=300"], "time-limit", "wall_ms"),
