@@ -116,7 +116,14 @@ impl Registry {
         let of = |registered: &Registered| {
             let name = registered.entry.name.clone();
             let refused = registered.plugin.refused_tools().iter();
-            refused.map(move |tool| format!("plugin `{name}`: the tool `{}` is not offered: {}", tool.name, tool.reason)).collect::<Vec<_>>()
+            refused
+                .map(move |tool| {
+                    format!(
+                        "plugin `{name}`: the tool `{}` is not offered: {}",
+                        tool.name, tool.reason
+                    )
+                })
+                .collect::<Vec<_>>()
         };
         self.plugins.iter().flat_map(of).collect()
     }

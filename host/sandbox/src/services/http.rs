@@ -226,6 +226,8 @@ fn origin_form(mut request: http::Request<WasiBody>) -> http::Request<WasiBody> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grants::Grants;
+    use crate::limits::Limits;
 
     #[test]
     fn a_guest_cannot_wait_longer_than_its_call() {
@@ -243,6 +245,113 @@ mod tests {
                 between_bytes: Duration::from_millis(5)
             }
         );
+    }
+
+    /// A server that answers one request with these bytes and tells what it got.
+    fn serve(answer: Vec<u8>) -> (u16, std::thread::JoinHandle<String>) {
+        use std::io::{Read as _, Write as _};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            let mut request = vec![0; 4_096];
+            let read = stream.read(&mut request).expect("a request");
+            let _ = stream.write_all(&answer);
+            // Held open, so that only the client can end the exchange.
+            std::thread::sleep(Duration::from_millis(300));
+            String::from_utf8_lossy(&request[..read]).into_owned()
+        });
+        (port, server)
+    }
+
+    fn http(grants: Grants, limits: Limits, secrets: Vec<Secret>) -> Http {
+        let terms = Terms {
+            plugin: "test".into(),
+            limits,
+            grants,
+            log_sink: None,
+            key_value: None,
+            env: Vec::new(),
+            secrets,
+        };
+        let long = Duration::from_secs(100);
+        let brake = Brake::new(wasmtime::Engine::default().weak(), Default::default(), long, long);
+        Http::new(Arc::new(terms), Arc::new(brake), true)
+    }
+
+    fn get(url: &str) -> http::Request<WasiBody> {
+        let empty = http_body_util::Empty::new().map_err(|never| match never {}).boxed_unsync();
+        let request =
+            http::Request::get(url).header("host", "x").header("x-key", "the plugin's own");
+        request.body(empty).expect("a request")
+    }
+
+    async fn fetch(http: &mut Http, url: &str, options: RequestOptions) -> Result<Vec<u8>, Error> {
+        let sent = http.send_request(get(url), Some(options), Box::new(async { Ok(()) }));
+        let (response, _io) = Box::into_pin(sent).await?;
+        Ok(response.into_body().collect().await?.to_bytes().to_vec())
+    }
+
+    fn granted(rule: String) -> Grants {
+        Grants { http: vec![HttpRule::parse(&rule).expect("a rule")], ..Grants::default() }
+    }
+
+    #[tokio::test]
+    async fn a_granted_request_is_sent_and_counted_with_its_secret() {
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello".to_vec();
+        let (port, server) = serve(answer);
+        let secret = Secret {
+            origin: Origin::parse(&format!("http://127.0.0.1:{port}")).expect("an origin"),
+            header: HeaderName::from_static("x-key"),
+            value: HeaderValue::from_static("s3cret"),
+            bare: "s3cret".into(),
+        };
+        let mut http =
+            http(granted(format!("GET http://127.0.0.1:{port}")), Limits::default(), vec![secret]);
+        let url = format!("http://127.0.0.1:{port}/a?b=c");
+        let body = fetch(&mut http, &url, RequestOptions::default()).await.expect("an answer");
+        assert_eq!(body, b"hello");
+        let seen = server.join().expect("a request");
+        assert!(seen.starts_with("GET /a?b=c HTTP/1.1"), "{seen}");
+        assert!(seen.contains("x-key: s3cret") && !seen.contains("the plugin's own"), "{seen}");
+        assert_eq!(http.bill(), (Tally { calls: 1, bytes: 5 }, vec![]));
+    }
+
+    #[tokio::test]
+    async fn what_is_not_granted_is_not_sent() {
+        let mut none = http(Grants::default(), Limits::default(), vec![]);
+        let refused = fetch(&mut none, "http://127.0.0.1:1/", RequestOptions::default()).await;
+        assert!(matches!(refused, Err(Error::HttpRequestDenied)));
+        assert!(none.bill().1[0].contains("grants.http = [\"GET http://127.0.0.1:1/\"]"));
+
+        let limits = Limits { http_requests: 0, ..Limits::default() };
+        let mut few = http(granted("GET http://127.0.0.1:1".into()), limits, vec![]);
+        let refused = fetch(&mut few, "http://127.0.0.1:1/", RequestOptions::default()).await;
+        assert!(matches!(refused, Err(Error::HttpRequestDenied)));
+        assert!(few.bill().1[0].contains("limit http_requests"));
+    }
+
+    #[tokio::test]
+    async fn a_long_body_is_cut_off_and_a_stalled_one_given_up() {
+        let mut long = b"HTTP/1.1 200 OK\r\ncontent-length: 3000\r\n\r\n".to_vec();
+        long.resize(long.len() + 3_000, b'x');
+        let (port, _server) = serve(long);
+        let limits = Limits { http_body_kib: 1, ..Limits::default() };
+        let rule = granted(format!("GET http://127.0.0.1:{port}"));
+        let mut http_long = http(rule, limits, vec![]);
+        let url = format!("http://127.0.0.1:{port}/");
+        let cut = fetch(&mut http_long, &url, RequestOptions::default()).await;
+        assert!(matches!(cut, Err(Error::HttpResponseBodySize(_))), "{cut:?}");
+
+        let (port, _server) = serve(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf".to_vec());
+        let mut stalled =
+            http(granted(format!("GET http://127.0.0.1:{port}")), Limits::default(), vec![]);
+        let options = RequestOptions {
+            between_bytes_timeout: Some(Duration::from_millis(50)),
+            ..RequestOptions::default()
+        };
+        let given_up = fetch(&mut stalled, &format!("http://127.0.0.1:{port}/"), options).await;
+        assert!(matches!(given_up, Err(Error::ConnectionReadTimeout)), "{given_up:?}");
     }
 
     #[test]
