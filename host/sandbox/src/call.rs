@@ -209,6 +209,10 @@ impl Drop for Waiting<'_> {
     }
 }
 
+/// Compiled code keeps what it used in a register, which is lost when a loop is stopped from
+/// outside. Handed out in slices, the fuel is billed to within one of them, half a millisecond of work.
+const FUEL_SLICE: u64 = 1_000_000;
+
 /// A store with every brake set, before any guest code can run.
 fn armed_store(
     plugin: &Loaded,
@@ -227,6 +231,7 @@ fn armed_store(
     store.set_max_component_handles(usize::try_from(limits.resources).unwrap_or(usize::MAX));
     if let Some(fuel) = limits.fuel {
         store.set_fuel(fuel)?;
+        store.fuel_async_yield_interval(Some(FUEL_SLICE))?;
     }
     store.set_epoch_deadline(1);
     let watched = brake.clone();

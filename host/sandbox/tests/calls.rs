@@ -203,6 +203,15 @@ async fn aborts_end_spinning_and_sleeping_guests_in_milliseconds() {
     }
 }
 
+/// The engine forgets what a loop used that it is stopped in (wasmtime issue 13802): the bill must not.
+#[tokio::test]
+async fn a_loop_that_is_stopped_is_billed_for_its_fuel() {
+    let plugin = load(&Guest::call(LOOP), &["wall_ms=50"]).await;
+    let outcome = call(&plugin, "{}").await;
+    assert_eq!(ended_by(&outcome), "time-limit");
+    assert!(receipt(&outcome).fuel.unwrap() >= 1_000_000, "{:?}", receipt(&outcome));
+}
+
 #[tokio::test]
 async fn an_abort_before_the_start_runs_nothing_for_long() {
     let plugin = load(&Guest::call(LOOP), &[]).await;
