@@ -175,6 +175,28 @@ pub struct ToolResultMessage {
     pub is_error: bool,
 }
 
+impl StopReason {
+    const ALL: [StopReason; 6] =
+        [Self::Pending, Self::Stop, Self::Length, Self::ToolUse, Self::Error, Self::Aborted];
+
+    /// The word for it in events, transcripts and the contract.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Stop => "stop",
+            Self::Length => "length",
+            Self::ToolUse => "tool_use",
+            Self::Error => "error",
+            Self::Aborted => "aborted",
+        }
+    }
+
+    /// The stop reason of this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
+    }
+}
+
 impl UserMessage {
     /// A message of one text block.
     pub fn text(text: impl Into<String>) -> Self {

@@ -65,7 +65,7 @@ pub fn assistant(message: &AssistantMessage) -> Value {
     let mut fields = object(json!({
         "role": "assistant",
         "content": message.content.iter().map(block).collect::<Vec<_>>(),
-        "stop_reason": stop_reason(message.stop_reason),
+        "stop_reason": message.stop_reason.as_str(),
     }));
     put(&mut fields, "raw_stop_reason", message.raw_stop_reason.clone());
     put(&mut fields, "error_message", message.error_message.clone());
@@ -75,18 +75,6 @@ pub fn assistant(message: &AssistantMessage) -> Value {
         fields.insert("usage".into(), usage(&message.usage));
     }
     Value::Object(fields)
-}
-
-/// The name of a stop reason.
-pub fn stop_reason(reason: StopReason) -> &'static str {
-    match reason {
-        StopReason::Pending => "pending",
-        StopReason::Stop => "stop",
-        StopReason::Length => "length",
-        StopReason::ToolUse => "tool_use",
-        StopReason::Error => "error",
-        StopReason::Aborted => "aborted",
-    }
 }
 
 /// What a tool answered. Fields that it left out are left out.

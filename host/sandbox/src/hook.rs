@@ -5,7 +5,7 @@ use crate::plugin::Loaded;
 use crate::tool::json_text;
 use cofferdam_agent::AbortSignal;
 use cofferdam_agent::hook::{AfterHook, Amendment, BeforeHook, Hooked, HookedCall, Ran, Verdict};
-use cofferdam_agent::message::{AssistantBlock, AssistantMessage, StopReason};
+use cofferdam_agent::message::{AssistantBlock, AssistantMessage};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -109,13 +109,5 @@ fn assistant_json(message: &AssistantMessage) -> Value {
             }),
         })
         .collect();
-    let stop_reason = match message.stop_reason {
-        StopReason::Pending => "pending",
-        StopReason::Stop => "stop",
-        StopReason::Length => "length",
-        StopReason::ToolUse => "tool_use",
-        StopReason::Error => "error",
-        StopReason::Aborted => "aborted",
-    };
-    json!({ "role": "assistant", "content": content, "stop_reason": stop_reason })
+    json!({ "role": "assistant", "content": content, "stop_reason": message.stop_reason.as_str() })
 }

@@ -168,18 +168,11 @@ fn stop_reason<'de, D>(input: D) -> Result<Option<StopReason>, D::Error>
 where
     D: serde::Deserializer<'de>,
 {
-    let word = Option::<String>::deserialize(input)?;
-    Ok(Some(match word.as_deref() {
-        None => return Ok(None),
-        Some("stop") => StopReason::Stop,
-        Some("tool_use") => StopReason::ToolUse,
-        Some("length") => StopReason::Length,
-        Some("error") => StopReason::Error,
-        Some("aborted") => StopReason::Aborted,
-        Some(word) => {
-            return Err(serde::de::Error::custom(format!(
-                "stop_reason `{word}` is none of stop, tool_use, length, error, aborted"
-            )));
-        }
-    }))
+    let Some(word) = Option::<String>::deserialize(input)? else { return Ok(None) };
+    match StopReason::from_word(&word) {
+        Some(StopReason::Pending) | None => Err(serde::de::Error::custom(format!(
+            "stop_reason `{word}` is none of stop, tool_use, length, error, aborted"
+        ))),
+        reason => Ok(reason),
+    }
 }
