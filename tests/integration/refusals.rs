@@ -64,6 +64,9 @@ fn a_file_that_is_not_there_and_a_tool_that_is_not_there() {
     let ran = call(&plugin("calc"), "clac");
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(ran.err.contains("clac") && ran.err.contains("calc"), "{}", ran.err);
+    let ran = call(&plugin("guard"), "any");
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.err.contains("[[hooks]]"), "{}", ran.err);
 }
 
 #[test]

@@ -149,10 +149,15 @@ fn no_such_tool(plugin: &Plugin, tools: &Toolset, name: &str) -> String {
     let unusable = tools.refused().iter().map(|refused| refused.reason.clone());
     let reasons: Vec<String> = refused.chain(unusable).collect();
     let offered: Vec<&str> = tools.tools().map(|tool| tool.declaration().name.as_str()).collect();
-    let mut text = if offered.is_empty() {
-        format!("there is no tool `{name}`: the plugin offers none")
-    } else {
+    let roles = plugin.inspection().roles;
+    let mut text = if !offered.is_empty() {
         format!("there is no tool `{name}`: the plugin offers {}", offered.join(", "))
+    } else if roles.before_tool_call || roles.after_tool_call {
+        "the plugin offers hooks and no tools: name it under [[hooks]] in an operator's file and \
+         call the tools that it watches with `cofferdam run`"
+            .into()
+    } else {
+        format!("there is no tool `{name}`: the plugin offers none")
     };
     for reason in reasons {
         text.push_str(&format!("; refused: {reason}"));
