@@ -34,6 +34,18 @@ pub(crate) enum Entry {
     After { call: GuestCall, context: GuestContext, ran: GuestRan },
 }
 
+impl Entry {
+    /// The call that is served; none where there is no call yet.
+    fn call_id(&self) -> Option<Arc<str>> {
+        match self {
+            Self::ListTools | Self::Prepare { .. } => None,
+            Self::CallTool { call } | Self::Before { call, .. } | Self::After { call, .. } => {
+                Some(call.id.clone())
+            }
+        }
+    }
+}
+
 /// A call as the guest sees it.
 #[derive(Debug)]
 pub(crate) struct GuestCall {
@@ -148,8 +160,7 @@ impl Job {
         };
         brake.start(Duration::from_millis(plugin.terms.limits.wall_ms));
         let started = now();
-        let granted = !matches!(self.entry, Entry::ListTools);
-        let mut store = match armed_store(&plugin, &brake, self.progress, granted) {
+        let mut store = match armed_store(&plugin, &brake, self.progress, &self.entry) {
             Ok(store) => store,
             Err(error) => return Ended::unrun(&plugin, started - queued, broken(&error)),
         };
@@ -218,13 +229,15 @@ fn armed_store(
     plugin: &Loaded,
     brake: &Arc<Brake>,
     progress: Option<Progress>,
-    granted: bool,
+    entry: &Entry,
 ) -> wasmtime::Result<Store<State>> {
     let Loaded { sandbox, machine, terms, .. } = plugin;
     let limits = &terms.limits;
     let memory =
         MemoryMeter::new(limits, sandbox.memory_total().clone(), sandbox.config().memory_total_mib);
-    let state = State::new(terms.clone(), brake.clone(), memory, progress, granted);
+    let granted = !matches!(entry, Entry::ListTools);
+    let state =
+        State::new(terms.clone(), brake.clone(), memory, progress, entry.call_id(), granted);
     let mut store = Store::new(&machine.engine, state);
     store.limiter(|state| state);
     store.set_hostcall_fuel(mib(limits.host_alloc_mib));

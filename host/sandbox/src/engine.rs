@@ -4,6 +4,7 @@
 //! [`crate::state`].
 
 use crate::error::SandboxError;
+use crate::imports::HostImport;
 use crate::services::log::LogSink;
 use crate::state::State;
 use crate::ticker::Ticker;
@@ -39,6 +40,8 @@ pub struct SandboxConfig {
     /// The folder of what plugins keep between calls; their values live as long as the process if
     /// not set.
     pub state_dir: Option<PathBuf>,
+    /// Interfaces that plugins may import beside those of the contract and WASI; none if not set.
+    pub imports: Vec<HostImport>,
 }
 
 impl Default for SandboxConfig {
@@ -51,6 +54,7 @@ impl Default for SandboxConfig {
             allocation: Allocation::Auto,
             log: None,
             state_dir: None,
+            imports: Vec::new(),
         }
     }
 }
@@ -216,8 +220,15 @@ fn check(config: &SandboxConfig) -> Result<(), SandboxError> {
             setting("stack_kib", c.stack_kib, "64 to 8192")
         }
         c if c.memory_total_mib == 0 => setting("memory_total_mib", 0, "at least 1"),
-        _ => Ok(()),
+        _ => config.imports.iter().try_for_each(|import| match import.problem() {
+            Some(problem) => Err(import_error(import, problem)),
+            None => Ok(()),
+        }),
     }
+}
+
+fn import_error(import: &HostImport, problem: impl fmt::Display) -> SandboxError {
+    SandboxError::Import { interface: import.interface().into(), problem: problem.to_string() }
 }
 
 /// The first machine that this computer can make.
@@ -262,6 +273,9 @@ impl Machine {
         let engine = Engine::new(&engine_config(config, allocation, fuel)).map_err(refused)?;
         let mut linker = Linker::new(&engine);
         link(&mut linker).map_err(refused)?;
+        for import in &config.imports {
+            import.link(&mut linker).map_err(|error| import_error(import, error))?;
+        }
         Ok(Self { engine, linker })
     }
 }

@@ -29,6 +29,14 @@ pub enum SandboxError {
         /// What it takes.
         expected: &'static str,
     },
+    /// An interface of the embedder's cannot be offered.
+    #[error("offer the interface `{interface}`: {problem}")]
+    Import {
+        /// Which.
+        interface: String,
+        /// Why.
+        problem: String,
+    },
 }
 
 /// A plugin was not loaded.

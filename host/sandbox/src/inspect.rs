@@ -4,6 +4,7 @@
 
 mod sniff;
 
+use crate::imports::HostImport;
 use crate::text::visible;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -109,14 +110,20 @@ pub fn component_bytes(file: &[u8], accept_text: bool) -> Result<Cow<'_, [u8]>, 
     })
 }
 
-/// Reads what a component is. `Err` says why it is no plugin and what to do.
+/// Reads what a component is. `Err` says why it is no plugin and what to do. Imports that only an
+/// embedder offers are strange to it.
 pub fn inspect(bytes: &[u8]) -> Result<Inspection, Refused> {
+    inspect_for(bytes, &[])
+}
+
+/// Reads what a component is that may import these interfaces of the embedder as well.
+pub(crate) fn inspect_for(bytes: &[u8], offered: &[HostImport]) -> Result<Inspection, Refused> {
     if let Some(refused) = sniff::not_wasm(bytes) {
         return Err(refused);
     }
     let outline = Outline::read(bytes)?;
     let contract_version = outline.check_exports()?;
-    outline.check_imports()?;
+    outline.check_imports(offered)?;
     Ok(Inspection {
         size_bytes: bytes.len() as u64,
         sha256: sha256_hex(bytes),
@@ -313,9 +320,14 @@ impl Outline {
         })
     }
 
-    fn check_imports(&self) -> Result<(), Refused> {
-        let strange: Vec<String> =
-            self.imports.iter().filter(|name| !is_provided(name)).cloned().collect();
+    fn check_imports(&self, offered: &[HostImport]) -> Result<(), Refused> {
+        let is_offered = |name: &str| offered.iter().any(|import| import.interface() == name);
+        let strange: Vec<String> = self
+            .imports
+            .iter()
+            .filter(|name| !is_provided(name) && !is_offered(name))
+            .cloned()
+            .collect();
         if strange.is_empty() {
             return Ok(());
         }
@@ -365,6 +377,12 @@ fn is_provided(import: &str) -> bool {
                 package => WASI_PACKAGES.contains(&package),
             }
     })
+}
+
+/// Whether an interface belongs to the contract or to WASI, whatever its version.
+pub(crate) fn is_ours(interface: &str) -> bool {
+    interface.starts_with("wasi:")
+        || InterfaceName::parse(interface).is_some_and(|name| name.package == CONTRACT)
 }
 
 fn damaged(error: wasmparser::BinaryReaderError) -> Refused {

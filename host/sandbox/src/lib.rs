@@ -14,6 +14,7 @@ mod engine;
 mod error;
 pub mod grants;
 mod hook;
+mod imports;
 mod inspect;
 mod limits;
 mod mask;
@@ -31,6 +32,7 @@ pub use declare::{RefusedTool, ToolSpec};
 pub use engine::{Allocation, Sandbox, SandboxConfig};
 pub use error::{Failure, LoadError, SandboxError, Stop};
 pub use grants::{GrantError, Grants};
+pub use imports::{Caller, HostImport};
 pub use inspect::{
     CONTRACT, CONTRACT_VERSION, CodeSize, Inspection, Metadata, Refused, Roles, WANTS_SECTION,
     component_bytes, inspect, sha256_hex,

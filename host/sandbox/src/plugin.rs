@@ -10,7 +10,8 @@ use crate::engine::{Machine, Sandbox};
 use crate::error::LoadError;
 use crate::grants::{Access, FileGrant, Grants};
 use crate::hook::PluginHook;
-use crate::inspect::{Inspection, component_bytes, inspect, sha256_hex};
+use crate::imports::HostImport;
+use crate::inspect::{Inspection, component_bytes, inspect_for, sha256_hex};
 use crate::limits::{Limits, kib};
 use crate::nearest::nearest_of;
 use crate::services::http::Secret;
@@ -111,7 +112,7 @@ impl Plugin {
         limits: Limits,
         grants: Grants,
     ) -> Result<Self, LoadError> {
-        let (inspection, bytes) = read(&source, &limits)?;
+        let (inspection, bytes) = read(&source, &limits, &sandbox.config().imports)?;
         let machine = sandbox
             .machine(limits.fuel.is_some())
             .map_err(|error| LoadError::Sandbox(error.to_string()))?;
@@ -121,26 +122,48 @@ impl Plugin {
         let pre = machine.linker.instantiate_pre(&component).map_err(link_error)?;
         let exports = Exports::find(&pre, inspection.roles).map_err(link_error)?;
         let weight = weight(&component, &limits, sandbox.config().slots)?;
-        let slots = Semaphore::new(
-            usize::try_from(limits.concurrent_calls).unwrap_or(Semaphore::MAX_PERMITS),
-        );
-        let terms = Arc::new(terms(sandbox, source.name, limits, grants)?);
-        let loaded = Arc::new(Loaded {
+        let loaded = Loaded {
             sandbox: sandbox.clone(),
             machine,
             pre,
             exports,
-            terms,
-            slots,
+            slots: slots(&limits),
+            terms: Arc::new(terms(sandbox, source.name, limits, grants)?),
             waiting: AtomicU64::new(0),
             weight,
-        });
+        };
+        Self::ready(loaded, Arc::new(inspection), compile_time).await
+    }
+
+    /// The same component as another plugin, with the same limits and grants: it is asked for its
+    /// tools under the new name, and nothing is compiled again.
+    pub async fn under_name(&self, name: impl Into<String>) -> Result<Self, LoadError> {
+        let Loaded { sandbox, machine, pre, exports, terms: old, weight, .. } = &*self.loaded;
+        let loaded = Loaded {
+            sandbox: sandbox.clone(),
+            machine: machine.clone(),
+            pre: pre.clone(),
+            exports: exports.clone(),
+            slots: slots(&old.limits),
+            terms: Arc::new(terms(sandbox, name.into(), old.limits.clone(), old.grants.clone())?),
+            waiting: AtomicU64::new(0),
+            weight: *weight,
+        };
+        Self::ready(loaded, self.inspection.clone(), Duration::ZERO).await
+    }
+
+    /// Asks what is linked for its tools.
+    async fn ready(
+        loaded: Loaded,
+        inspection: Arc<Inspection>,
+        compile_time: Duration,
+    ) -> Result<Self, LoadError> {
         let mut plugin = Self {
-            loaded,
+            loaded: Arc::new(loaded),
             tools: Arc::default(),
             refused: Arc::default(),
             listing: None,
-            inspection: Arc::new(inspection),
+            inspection,
             compile_time,
         };
         if plugin.inspection.roles.tools {
@@ -308,7 +331,11 @@ impl Plugin {
 }
 
 /// Reads a plugin's file and looks at it, without running or compiling anything.
-fn read(source: &PluginSource, limits: &Limits) -> Result<(Inspection, Vec<u8>), LoadError> {
+fn read(
+    source: &PluginSource,
+    limits: &Limits,
+    offered: &[HostImport],
+) -> Result<(Inspection, Vec<u8>), LoadError> {
     let file = match &source.code {
         Code::Bytes(bytes) => bytes.clone(),
         Code::Path(path) => read_file(path, limits)?,
@@ -321,7 +348,7 @@ fn read(source: &PluginSource, limits: &Limits) -> Result<(Inspection, Vec<u8>),
         }
     }
     let bytes = component_bytes(&file, source.accept_text)?.into_owned();
-    let inspection = inspect(&bytes)?;
+    let inspection = inspect_for(&bytes, offered)?;
     let largest = inspection.code.largest_function_bytes;
     within(
         "bytes in its largest function",
@@ -343,6 +370,11 @@ fn read_file(path: &PathBuf, limits: &Limits) -> Result<Vec<u8>, LoadError> {
     }
     file.take((limits.component_mib << 20) + 1).read_to_end(&mut bytes).map_err(failed)?;
     Ok(bytes)
+}
+
+/// As many places as calls of the plugin may run at the same time.
+fn slots(limits: &Limits) -> Semaphore {
+    Semaphore::new(usize::try_from(limits.concurrent_calls).unwrap_or(Semaphore::MAX_PERMITS))
 }
 
 fn within(what: &'static str, found: u64, limit: u64, key: &'static str) -> Result<(), LoadError> {

@@ -57,6 +57,8 @@ pub struct HostCalls {
     pub files: Tally,
     /// Random bytes.
     pub random: Tally,
+    /// Functions of the embedder's own; bytes of texts both ways.
+    pub embedder: Tally,
 }
 
 /// How often, and how much.

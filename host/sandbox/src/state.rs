@@ -4,6 +4,7 @@
 use crate::brake::Brake;
 use crate::error::{Denied, Exceeded};
 use crate::grants::Grants;
+use crate::imports::Caller;
 use crate::limits::{Limits, kib, mib};
 use crate::receipt::Receipt;
 use crate::services::fs::{self, FileMeter, Files};
@@ -40,6 +41,8 @@ pub(crate) struct State {
     pub(crate) terms: Arc<Terms>,
     /// Whether the grants apply: they do not when a plugin is asked for its tools.
     granted: bool,
+    /// For what the embedder offers.
+    pub(crate) caller: Caller,
     pub(crate) brake: Arc<Brake>,
     pub(crate) memory: MemoryMeter,
     pub(crate) receipt: Receipt,
@@ -61,6 +64,7 @@ impl State {
         brake: Arc<Brake>,
         memory: MemoryMeter,
         progress: Option<Progress>,
+        call_id: Option<Arc<str>>,
         granted: bool,
     ) -> Self {
         let limits = &terms.limits;
@@ -68,6 +72,7 @@ impl State {
         table.set_max_capacity(usize::try_from(limits.resources).unwrap_or(usize::MAX));
         Self {
             granted,
+            caller: Caller { plugin: terms.plugin.clone(), call_id },
             memory,
             receipt: Receipt { plugin: terms.plugin.clone(), ..Receipt::default() },
             reports: Reports::new(progress, limits),

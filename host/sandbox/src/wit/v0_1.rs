@@ -45,6 +45,7 @@ pub(crate) fn link(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 }
 
 /// Where the exports of one component are.
+#[derive(Clone)]
 pub(crate) struct Exports {
     tools: Option<tools::GuestIndices>,
     preparation: Option<argument_preparation::GuestIndices>,
