@@ -1,10 +1,12 @@
-//! `conformance [--tools native|wasm] SCENARIO.json`: plays one scenario and prints its trace, one
-//! JSON object for each line. Exit status 77, with the reason on standard error, for a scenario that
-//! cannot be played that way.
+//! `conformance [--tools native|wasm] [--puppet FILE] SCENARIO.json`: plays one scenario and prints its
+//! trace, one JSON object for each line. Exit status 77, with the reason on standard error, for a
+//! scenario that cannot be played that way; 2 if nothing can be played.
 
-use cofferdam_tests::conformance::{Delays, Tools, Unplayed, play};
+use cofferdam_tests::conformance::{Delays, Stage, Tools, Unplayed, play};
+use cofferdam_tests::root;
 use serde_json::Value;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -25,7 +27,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), (u8, String)> {
-    let (tools, path) = arguments().map_err(|message| (2, message))?;
+    let Arguments { wasm, puppet, path } = arguments().map_err(|message| (2, message))?;
     let failed = |what: &str, error: &dyn std::fmt::Display| (1, format!("{what} {path}: {error}"));
     let text = std::fs::read_to_string(&path).map_err(|error| failed("read", &error))?;
     let scenario: Value = serde_json::from_str(&text).map_err(|error| failed("parse", &error))?;
@@ -34,6 +36,10 @@ fn run() -> Result<(), (u8, String)> {
         .enable_time()
         .build()
         .map_err(|error| failed("start a runtime for", &error))?;
+    let tools = match wasm {
+        true => Tools::Wasm(runtime.block_on(Stage::open(&puppet)).map_err(|error| (2, error))?),
+        false => Tools::Native,
+    };
     let trace = runtime.block_on(play(scenario, tools, Delays::default(), LIMIT));
     runtime.shutdown_background();
     let records = trace.map_err(|why| match why {
@@ -46,23 +52,32 @@ fn run() -> Result<(), (u8, String)> {
         .map_err(|error| failed("print the trace of", &error))
 }
 
-fn arguments() -> Result<(Tools, String), String> {
-    let usage = || "usage: conformance [--tools native|wasm] SCENARIO.json".to_owned();
-    let mut tools = Tools::default();
+struct Arguments {
+    wasm: bool,
+    puppet: PathBuf,
+    path: String,
+}
+
+fn arguments() -> Result<Arguments, String> {
+    let usage =
+        || "usage: conformance [--tools native|wasm] [--puppet FILE] SCENARIO.json".to_owned();
+    let mut wasm = false;
+    let mut puppet = root().join("target/plugins/puppet.wasm");
     let mut path = None;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--tools" => {
-                tools = match arguments.next().as_deref() {
-                    Some("native") => Tools::Native,
-                    Some("wasm") => Tools::Wasm,
+                wasm = match arguments.next().as_deref() {
+                    Some("native") => false,
+                    Some("wasm") => true,
                     _ => return Err(usage()),
                 };
             }
+            "--puppet" => puppet = arguments.next().ok_or_else(usage)?.into(),
             _ if path.is_none() && !argument.starts_with('-') => path = Some(argument),
             _ => return Err(usage()),
         }
     }
-    Ok((tools, path.ok_or_else(usage)?))
+    Ok(Arguments { wasm, puppet, path: path.ok_or_else(usage)? })
 }

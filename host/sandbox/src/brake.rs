@@ -50,23 +50,31 @@ impl Brake {
         }
     }
 
-    /// The call has its slot: its wall time begins.
+    /// The call has its slot: its wall time begins. If it was aborted while it waited, or before, it
+    /// has its grace period; whoever comes second, this or the abort, sees what the other did.
     pub(crate) fn start(&self, wall: Duration) {
-        self.deadline.store(now().saturating_add(micros(wall)), Ordering::Release);
+        self.deadline.store(now().saturating_add(micros(wall)), Ordering::SeqCst);
         self.running.store(true, Ordering::Release);
+        if self.aborted.load(Ordering::SeqCst) {
+            self.shorten_to_grace();
+        }
     }
 
     /// Somebody wants the call to end: at once, or within the grace period if the guest has shown
     /// that it looks for this.
     pub(crate) fn abort(&self) {
-        if self.aborted.swap(true, Ordering::AcqRel) {
+        if self.aborted.swap(true, Ordering::SeqCst) {
             return;
         }
         if self.cooperative.load(Ordering::Acquire) && !self.grace.is_zero() {
-            self.deadline.fetch_min(now().saturating_add(micros(self.grace)), Ordering::AcqRel);
+            self.shorten_to_grace();
         } else {
             self.stop(Stop::Aborted);
         }
+    }
+
+    fn shorten_to_grace(&self) {
+        self.deadline.fetch_min(now().saturating_add(micros(self.grace)), Ordering::SeqCst);
     }
 
     /// Ends the call now. The first reason stays.
@@ -116,7 +124,8 @@ impl Brake {
         }
     }
 
-    /// The guest asks whether it was cancelled, and from now on gets the grace period.
+    /// The guest asks whether it was cancelled, and from now on gets the grace period; asked on behalf
+    /// of a guest that gets it in any case.
     pub(crate) fn ask(&self) -> bool {
         self.cooperative.store(true, Ordering::Release);
         if !self.aborted.load(Ordering::Acquire) && self.abort.is_cancelled() {
@@ -179,6 +188,12 @@ mod tests {
         tidy.abort();
         assert!(tidy.ask());
         assert_eq!(tidy.check(), None);
+
+        let late = brake(LONG, Duration::from_secs(1));
+        late.ask();
+        late.abort();
+        late.start(LONG);
+        assert!(late.remaining() <= Duration::from_secs(1), "a start does not undo an abort");
 
         let short = brake(LONG, Duration::from_micros(1));
         short.ask();

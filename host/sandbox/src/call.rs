@@ -147,6 +147,10 @@ impl Job {
             Duration::from_millis(terms.limits.queue_ms),
             Duration::from_millis(terms.limits.grace_ms),
         ));
+        if matches!(self.entry, Entry::After { .. }) {
+            // The loop asks about every call that ran, in an aborted run too.
+            brake.ask();
+        }
         sandbox.ticker().watch(&brake);
         brake
     }

@@ -102,7 +102,7 @@ limits! {
     /// Milliseconds that a call may wait for its slot.
     queue_ms: u64 = 60_000, 1 ..= 86_400_000;
     /// Milliseconds that an aborted call gets to end tidily, if it has used the cancellation
-    /// interface.
+    /// interface or is a hook after a call.
     grace_ms: u64 = 2_000, 0 ..= 60_000;
     /// Instructions of a call, roughly: the same call costs the same fuel on every machine. `off`
     /// runs the plugin uncounted, and faster.

@@ -1,7 +1,7 @@
 //! Who plays the tools and hooks of a scenario.
 
 use super::hooks::ScriptedHook;
-use super::read::list;
+use super::rules::list;
 use super::tool::ScriptedTool;
 use super::world::World;
 use cofferdam_agent::Toolset;

@@ -1,17 +1,16 @@
 //! The hooks of a scenario: one before and one after, which look up their rules by tool.
 
 use super::print::digest;
-use super::read::{contents, list};
-use super::steps::{Party, thrown};
-use super::template::Template;
-use super::tool::holds;
-use super::world::World;
+use super::read::contents;
+use super::rules::{self, Template, thrown};
+use super::steps::Party;
+use super::world::{Book, World};
 use cofferdam_agent::AbortSignal;
 use cofferdam_agent::hook::{
     AfterHook, Amendment, BeforeHook, Hooked, HookedCall, Ran, Refusal, Verdict,
 };
 use cofferdam_agent::message::Arguments;
-use cofferdam_agent::tool::Call;
+use cofferdam_agent::tool::{Call, ToolResult};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -22,26 +21,51 @@ pub(super) struct ScriptedHook {
     pub(super) kind: &'static str,
 }
 
+/// Records that a hook was entered. Tells how often it was for this tool, and its rules.
+pub(super) fn enter(
+    world: &World,
+    kind: &str,
+    call: &Call,
+    also: impl FnOnce(&mut Value, &mut Book),
+) -> (u64, Value) {
+    let mut record = json!({
+        "rec": kind,
+        "tool_call_id": &*call.id,
+        "tool_name": &*call.name,
+        "args": *call.arguments,
+    });
+    if world.config("probe_context") == true {
+        let messages = world.agent().messages();
+        record["agent_state"] = messages.iter().map(|m| Value::from(digest(m))).collect();
+    }
+    let mut book = world.book();
+    also(&mut record, &mut book);
+    book.push(record);
+    let nth = book.count(format!("{kind} {}", call.name));
+    let rules = &world.scenario[kind];
+    let rules = rules.get(&*call.name).or_else(|| rules.get("*"));
+    (nth, rules.cloned().unwrap_or_default())
+}
+
+/// What an after-hook records besides.
+pub(super) fn note_ran(
+    call: &Call,
+    result: &ToolResult,
+    is_error: bool,
+    ended_by: Option<&str>,
+) -> impl FnOnce(&mut Value, &mut Book) {
+    move |record, book| {
+        book.host_texts.learn_failure(&call.id, result, ended_by);
+        record["result"] = book.result(&call.id, result, book.extras.get(&*call.id));
+        record["is_error"] = is_error.into();
+    }
+}
+
 impl ScriptedHook {
-    /// Records the call and finds its rule, with the strings filled in.
-    fn enter(&self, call: &Call, also: impl FnOnce(&mut Value, &World)) -> Option<Value> {
-        let mut record = json!({
-            "rec": self.kind,
-            "tool_call_id": &*call.id,
-            "tool_name": &*call.name,
-            "args": *call.arguments,
-        });
-        also(&mut record, &self.world);
-        if self.world.config("probe_context") == true {
-            let messages = self.world.agent().messages();
-            record["agent_state"] = messages.iter().map(|m| Value::from(digest(m))).collect();
-        }
-        self.world.record(record);
-        let nth = self.world.book().count(format!("{} {}", self.kind, call.name));
-        let rules = &self.world.scenario[self.kind];
-        let rules = rules.get(&*call.name).or_else(|| rules.get("*"))?;
-        let fits = |rule: &&Value| holds(&rule["if"], &call.id, Some(nth), &call.arguments);
-        list(rules).iter().find(fits).cloned()
+    /// Records the call and finds its rule.
+    fn enter(&self, call: &Call, also: impl FnOnce(&mut Value, &mut Book)) -> Value {
+        let (nth, rules) = enter(&self.world, self.kind, call, also);
+        rules::rule(&rules, &call.id, nth, &call.arguments)
     }
 
     async fn obey(&self, rule: &Value, call: &Call, abort: &AbortSignal) -> Result<Value, String> {
@@ -70,7 +94,6 @@ impl BeforeHook for ScriptedHook {
         let rule = self.enter(call, |_, _| {});
         Box::pin(async move {
             self.world.pause().await;
-            let rule = rule.unwrap_or_default();
             match self.obey(&rule, call, abort).await {
                 Ok(rule) => Ok(verdict(&rule, &call.arguments)).into(),
                 Err(message) => Err(message).into(),
@@ -84,17 +107,10 @@ fn verdict(rule: &Value, arguments: &Map<String, Value>) -> Verdict {
         let reason = rule["reason"].as_str().unwrap_or_default().to_owned();
         return Verdict::Block(Refusal { reason, terminate: rule["terminate"].as_bool() });
     }
-    if rule.get("mutate").is_none() && rule.get("delete").is_none() {
-        return Verdict::Proceed;
+    match rules::rewritten(rule, arguments) {
+        Some(arguments) => Verdict::Rewrite(Arguments::new(arguments)),
+        None => Verdict::Proceed,
     }
-    let mut arguments = arguments.clone();
-    for (name, value) in rule["mutate"].as_object().into_iter().flatten() {
-        arguments.insert(name.clone(), value.clone());
-    }
-    for name in list(&rule["delete"]).iter().filter_map(Value::as_str) {
-        arguments.shift_remove(name);
-    }
-    Verdict::Rewrite(Arguments::new(arguments))
 }
 
 impl AfterHook for ScriptedHook {
@@ -109,15 +125,9 @@ impl AfterHook for ScriptedHook {
         abort: &'a AbortSignal,
     ) -> BoxFuture<'a, Hooked<Amendment>> {
         let call = hooked.call;
-        let rule = self.enter(call, |record, world| {
-            let mut book = world.book();
-            book.host_texts.learn_failure(&call.id, ran.result, ran.ended_by);
-            record["result"] = book.result(&call.id, ran.result, book.extras.get(&*call.id));
-            record["is_error"] = ran.is_error.into();
-        });
+        let rule = self.enter(call, note_ran(call, ran.result, ran.is_error, ran.ended_by));
         Box::pin(async move {
             self.world.pause().await;
-            let rule = rule.unwrap_or_default();
             self.obey(&rule, call, abort).await.map(|rule| amendment(&rule)).into()
         })
     }

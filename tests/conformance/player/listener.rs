@@ -2,7 +2,8 @@
 //! the gates of the event when it has dealt with it.
 
 use super::print::{stop_reason, update_name};
-use super::read::{list, texts, texts_of_message};
+use super::read::texts_of_message;
+use super::rules::{list, texts};
 use super::steps::Party;
 use super::world::World;
 use cofferdam_agent::event::{Event, Observer};

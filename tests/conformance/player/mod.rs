@@ -10,29 +10,30 @@ mod compare;
 mod hooks;
 mod listener;
 mod model;
-mod prepare;
 mod print;
 mod read;
+mod rules;
 mod script;
+mod stage;
 mod steps;
-mod template;
 mod tool;
 mod world;
 
 pub use compare::{difference, parse};
+pub use stage::Stage;
 pub use world::Delays;
 
 use serde_json::Value;
 use std::time::Duration;
 
 /// Who plays the tools and hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Default)]
 pub enum Tools {
     /// Rust code in this process.
     #[default]
     Native,
     /// Guests behind the sandbox.
-    Wasm,
+    Wasm(Stage),
 }
 
 /// Why there is no trace.
@@ -52,11 +53,11 @@ pub async fn play(
     limit: Duration,
 ) -> Result<Vec<Value>, Unplayed> {
     let world = world::World::new(scenario, delays);
-    let cast = match tools {
-        Tools::Native => cast::Cast::native(&world),
-        Tools::Wasm => {
-            let reason = "no guest obeys scenarios yet: only native tools and hooks are built in";
-            return Err(Unplayed::Unplayable(reason.into()));
+    let (cast, _on_stage) = match tools {
+        Tools::Native => (cast::Cast::native(&world), None),
+        Tools::Wasm(stage) => {
+            let (cast, on_stage) = stage.cast(&world).await.map_err(Unplayed::Unplayable)?;
+            (cast, Some(on_stage))
         }
     };
     let played = tokio::time::timeout(limit, script::run(&world, cast)).await;

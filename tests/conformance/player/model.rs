@@ -1,8 +1,9 @@
 //! The scripted model: answers in order, streamed as the scenario says.
 
 use super::print::digest;
-use super::read::{argument_text, assistant, list, tool_call};
-use super::steps::{Party, thrown};
+use super::read::{argument_text, assistant, tool_call};
+use super::rules::{list, thrown};
+use super::steps::Party;
 use super::world::World;
 use cofferdam_agent::AbortSignal;
 use cofferdam_agent::message::{

@@ -10,6 +10,9 @@ use cofferdam_agent::tool::ToolResult;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
+/// How the call of a guest that panics ends.
+const TRAP: &str = "trap";
+
 /// Texts that the host wrote, by call and text, with the code that stands for them in a trace. They
 /// are known by what ended the call, not by their wording.
 #[derive(Default)]
@@ -24,7 +27,7 @@ impl HostTexts {
             Some(ended_by::TRUNCATED) => "truncated",
             Some(ended_by::MALFORMED_ARGUMENTS) => "malformed_arguments",
             Some(ended_by::INVALID_ARGUMENTS) => "validation_failed",
-            Some(ended_by::PANIC | ended_by::REFUSED_TOOL) => "host_exception",
+            Some(ended_by::PANIC | ended_by::REFUSED_TOOL | TRAP) => "host_exception",
             Some(ended_by::BLOCKED) if blocked_without_reason(end) => "blocked",
             _ => return,
         };
@@ -38,7 +41,7 @@ impl HostTexts {
         result: &ToolResult,
         ended_by: Option<&str>,
     ) {
-        if ended_by == Some(ended_by::PANIC) {
+        if matches!(ended_by, Some(ended_by::PANIC | TRAP)) {
             self.put(call, result, "host_exception", None);
         }
     }

@@ -1,5 +1,6 @@
 //! From the JSON of a scenario to values of the loop.
 
+use super::rules::list;
 use super::world::Extras;
 use cofferdam_agent::args;
 use cofferdam_agent::message::{
@@ -9,20 +10,6 @@ use cofferdam_agent::message::{
 use cofferdam_agent::tool::ToolResult;
 use serde_json::{Value, json};
 use std::sync::Arc;
-
-/// The items of a list; a missing list is empty, a single value a list of one.
-pub(super) fn list(value: &Value) -> &[Value] {
-    match value {
-        Value::Null => &[],
-        Value::Array(items) => items,
-        one => std::slice::from_ref(one),
-    }
-}
-
-/// The texts of a list.
-pub(super) fn texts(value: &Value) -> Vec<String> {
-    list(value).iter().filter_map(Value::as_str).map(str::to_owned).collect()
-}
 
 /// A message of a transcript or prompt; `None` for a system message, which is no message here.
 pub(super) fn message(value: &Value) -> Option<Message> {
@@ -154,6 +141,7 @@ pub(super) fn tool_result(value: &Value) -> (ToolResult, Extras) {
     let extras = Extras {
         structured_content: value.get("structured_content").filter(|s| !s.is_null()).cloned(),
         content_left_out: value["content"].is_null(),
+        is_error: value["is_error"].as_bool(),
     };
     (result, extras)
 }

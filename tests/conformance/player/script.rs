@@ -5,7 +5,8 @@ use super::cast::Cast;
 use super::listener::Listener;
 use super::model::{ScriptedModel, thinking};
 use super::print::digest;
-use super::read::{list, message, messages, texts, texts_of_message};
+use super::read::{message, messages, texts_of_message};
+use super::rules::{list, texts};
 use super::steps::{Party, outcome, queue_mode};
 use super::world::World;
 use cofferdam_agent::config::{

@@ -1,7 +1,7 @@
 //! Lists of steps, which every party obeys.
 
-use super::read::{list, texts, tool_result};
-use super::template::Template;
+use super::read::tool_result;
+use super::rules::{Ending, Template, ending, list, texts};
 use super::world::{Extras, World};
 use cofferdam_agent::progress::Progress;
 use cofferdam_agent::queue::{QueueKind, QueueMode};
@@ -18,14 +18,6 @@ pub(super) struct Party<'p> {
     pub(super) template: Template<'p>,
     /// A tool can report progress.
     pub(super) progress: Option<(&'p str, &'p Progress)>,
-}
-
-/// How the steps of a tool ended.
-pub(super) enum Ending {
-    Returned(Value),
-    Threw(String),
-    /// They ran out.
-    Nothing,
 }
 
 impl<'p> Party<'p> {
@@ -47,7 +39,8 @@ impl<'p> Party<'p> {
         Ending::Nothing
     }
 
-    async fn step(&self, step: &Value) {
+    /// Carries out one step that does not end the list.
+    pub(super) async fn step(&self, step: &Value) {
         let Some((what, value)) = step.as_object().and_then(|fields| fields.iter().next()) else {
             return;
         };
@@ -122,41 +115,6 @@ impl<'p> Party<'p> {
             world.mark(&format!("late progress of {id}"));
             texts(&value["then_signal"]).into_iter().for_each(|gate| world.open_gate(gate));
         });
-    }
-}
-
-fn ending(step: &Value) -> Option<Ending> {
-    let fields = step.as_object()?;
-    if let Some(result) = fields.get("return") {
-        return Some(Ending::Returned(result.clone()));
-    }
-    thrown(step).map(Ending::Threw)
-}
-
-/// The text of what a step or rule throws.
-pub(super) fn thrown(step: &Value) -> Option<String> {
-    let fields = step.as_object()?;
-    if let Some(message) = fields.get("throw") {
-        return Some(script_text(message));
-    }
-    fields.get("throw_value").map(script_text)
-}
-
-/// A value as the language of the recordings turns it into text.
-fn script_text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Object(_) => "[object Object]".into(),
-        Value::Array(items) => {
-            let item =
-                |item: &Value| if item.is_null() { String::new() } else { script_text(item) };
-            items.iter().map(item).collect::<Vec<_>>().join(",")
-        }
-        Value::Number(number) => match number.as_f64() {
-            Some(float) if number.is_f64() && float.fract() == 0.0 => format!("{float:.0}"),
-            _ => number.to_string(),
-        },
-        other => other.to_string(),
     }
 }
 

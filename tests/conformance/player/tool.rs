@@ -1,16 +1,15 @@
 //! A native tool that obeys the steps of a scenario.
 
-use super::prepare;
-use super::read::{list, text_of, tool_result};
-use super::steps::{Ending, Party, note_extras};
-use super::template::Template;
+use super::read::{text_of, tool_result};
+use super::rules::{self, Ending, Template};
+use super::steps::{Party, note_extras};
 use super::world::World;
 use cofferdam_agent::AbortSignal;
 use cofferdam_agent::message::Arguments;
 use cofferdam_agent::progress::Progress;
 use cofferdam_agent::tool::{Call, Declaration, Execution, Outcome, Tool, ToolFailure, ToolResult};
 use futures::future::BoxFuture;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 pub(super) struct ScriptedTool {
@@ -48,7 +47,7 @@ impl ScriptedTool {
             template: Template { call: Some((&call.id, &call.arguments)) },
             progress: Some((&call.id, progress)),
         };
-        match party.obey(&steps(&self.spec, &call.id, &call.arguments)).await {
+        match party.obey(&rules::steps(&self.spec, &call.id, &call.arguments)).await {
             Ending::Threw(message) => Err(ToolFailure::new(message)).into(),
             Ending::Returned(value) if value.is_object() => {
                 let (result, extras) = tool_result(&value);
@@ -60,46 +59,6 @@ impl ScriptedTool {
                 std::panic::resume_unwind(Box::new("the tool returned nothing"))
             }
         }
-    }
-}
-
-/// By call id, else by the first condition that holds, else the tool's own.
-fn steps(spec: &Value, id: &str, args: &Map<String, Value>) -> Value {
-    if let Some(steps) = spec["calls"].get(id) {
-        return steps.clone();
-    }
-    let cases = list(&spec["cases"]);
-    if let Some(case) = cases.iter().find(|case| holds(&case["if"], id, None, args)) {
-        return case["steps"].clone();
-    }
-    let default = || json!([{"return": {"content": [{"type": "text", "text": "ok"}]}}]);
-    spec.get("steps").cloned().unwrap_or_else(default)
-}
-
-/// Whether a condition of a case or rule holds.
-pub(super) fn holds(
-    condition: &Value,
-    id: &str,
-    nth: Option<u64>,
-    args: &Map<String, Value>,
-) -> bool {
-    let Some(condition) = condition.as_object() else { return true };
-    condition.iter().all(|(name, wanted)| match name.as_str() {
-        "id" => wanted == id || list(wanted).iter().any(|one| one == id),
-        "nth" => wanted.as_u64() == nth,
-        "args" => contains(&Value::Object(args.clone()), wanted),
-        other => panic!("unknown condition {other:?}"),
-    })
-}
-
-/// Whether `part` is in `whole`: objects by their fields, everything else as a whole.
-fn contains(whole: &Value, part: &Value) -> bool {
-    match (whole, part) {
-        (Value::Object(whole), Value::Object(part)) => part
-            .iter()
-            .all(|(name, part)| whole.get(name).is_some_and(|whole| contains(whole, part))),
-        (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
-        _ => whole == part,
     }
 }
 
@@ -120,7 +79,7 @@ impl Tool for ScriptedTool {
         let rules = self.spec.get("prepare")?;
         Some(Box::pin(async move {
             self.world.pause().await;
-            prepare::prepared(rules, arguments)
+            rules::prepared(rules, arguments)
         }))
     }
 

@@ -43,6 +43,8 @@ pub(super) struct Book {
 pub(super) struct Extras {
     pub(super) structured_content: Option<Value>,
     pub(super) content_left_out: bool,
+    /// The flag as it was given: the contract of plugins cannot tell a missing one from `false`.
+    pub(super) is_error: Option<bool>,
 }
 
 #[derive(Default)]
@@ -140,6 +142,11 @@ impl Book {
         let count = self.counts.entry(what.into()).or_default();
         *count += 1;
         *count
+    }
+
+    /// The error flag that the tool gave its result, if it gave one.
+    pub(super) fn flag_of(&self, call: &str) -> Option<bool> {
+        self.extras.get(call).and_then(|extras| extras.is_error)
     }
 
     pub(super) fn push(&mut self, record: Value) {

@@ -61,10 +61,11 @@ impl Reports {
     }
 }
 
-/// Shows one partial result.
-pub(crate) fn report(
+/// Shows one partial result, and waits until observers have been handed it: what a guest does next
+/// comes after its report for them too, and reports do not pile up.
+pub(crate) async fn report(
     state: &mut State,
-    content: impl FnOnce() -> Vec<Content>,
+    content: impl FnOnce() -> Vec<Content> + Send,
     bytes: usize,
     details: Option<Value>,
 ) -> wasmtime::Result<()> {
@@ -80,6 +81,7 @@ pub(crate) fn report(
     };
     let partial = ToolResult { content: content(), details, ..ToolResult::default() };
     progress.report(mask::result(partial, &state.terms.secrets));
+    progress.announced().await;
     Ok(())
 }
 

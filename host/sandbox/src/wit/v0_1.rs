@@ -34,7 +34,7 @@ mod bindings {
                 include cofferdam:plugin/audit-plugin@0.1.0;
             }
         ",
-        imports: { default: trappable },
+        imports: { "cofferdam:plugin/progress.report": async | trappable, default: trappable },
         exports: { default: async },
     });
 }
@@ -282,7 +282,7 @@ fn object(what: &str, text: &str) -> Result<Arguments, Failure> {
 impl types::Host for State {}
 
 impl progress::Host for State {
-    fn report(
+    async fn report(
         &mut self,
         content: Vec<types::Content>,
         details: Option<String>,
@@ -291,7 +291,7 @@ impl progress::Host for State {
             content.iter().map(size).sum::<usize>() + details.as_ref().map_or(0, String::len);
         // Details that are no JSON are not worth a call.
         let details = details.and_then(|text| serde_json::from_str(&text).ok());
-        services::progress::report(self, || contents(content), bytes, details)
+        services::progress::report(self, || contents(content), bytes, details).await
     }
 }
 

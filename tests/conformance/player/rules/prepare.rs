@@ -1,10 +1,9 @@
 //! Declarative argument preparation: rules applied in turn to a copy of the arguments.
 
-use super::read::{list, texts};
-use super::steps::thrown;
+use super::{list, texts, thrown};
 use serde_json::{Map, Value};
 
-pub(super) fn prepared(rules: &Value, arguments: &Map<String, Value>) -> Result<Value, String> {
+pub(crate) fn prepared(rules: &Value, arguments: &Map<String, Value>) -> Result<Value, String> {
     let mut arguments = Value::Object(arguments.clone());
     for rule in list(rules) {
         if applies(rule, &arguments) {

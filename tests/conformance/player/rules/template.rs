@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 
 #[derive(Default, Clone, Copy)]
-pub(super) struct Template<'t> {
-    pub(super) call: Option<(&'t str, &'t Map<String, Value>)>,
+pub(crate) struct Template<'t> {
+    pub(crate) call: Option<(&'t str, &'t Map<String, Value>)>,
 }
 
 impl Template<'_> {
-    pub(super) fn fill(&self, value: &Value) -> Value {
+    pub(crate) fn fill(&self, value: &Value) -> Value {
         let Some((id, args)) = self.call else { return value.clone() };
         match value {
             Value::String(text) => Value::String(fill(text, id, args)),
