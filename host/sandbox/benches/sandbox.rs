@@ -56,7 +56,7 @@ fn bare(c: &mut Criterion) {
                 store.set_fuel(1 << 40).unwrap();
                 store.set_epoch_deadline(1 << 40);
                 let instance = pre.instantiate_async(&mut store).await.unwrap();
-                let call = instance.get_func(&mut store, &call).unwrap();
+                let call = instance.get_func(&mut store, call).unwrap();
                 let field = |name: &str, value: &str| {
                     (name.into(), wasmtime::component::Val::String(value.into()))
                 };
