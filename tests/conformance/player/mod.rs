@@ -2,7 +2,7 @@
 //!
 //! The world (`world`) holds what all scripted parties share: gates, records, delays. Each party
 //! obeys lists of steps (`steps`): the model, the listener, the hooks, the script itself. Tools and
-//! hooks come as a [`Cast`], so that the same scenario can be played with native ones or with guests
+//! hooks come as a [`cast::Cast`], so that the same scenario can be played with native ones or with guests
 //! behind the sandbox.
 
 mod cast;
