@@ -89,7 +89,7 @@ fn native(workers: usize) {
 }
 
 fn guests(workers: usize) {
-    play_all(workers, &Tools::Wasm(STAGE.clone()), &seeds(6));
+    play_all(workers, &Tools::Wasm(STAGE.clone()), &seeds(8));
 }
 
 #[test]

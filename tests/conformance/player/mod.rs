@@ -11,6 +11,7 @@ mod hooks;
 mod listener;
 mod model;
 mod print;
+mod puppet;
 mod read;
 mod rules;
 mod script;

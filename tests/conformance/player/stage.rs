@@ -3,37 +3,38 @@
 //! name the puppet's import finds its world.
 
 use super::cast::Cast;
-use super::hooks::{self, note_ran};
-use super::read::tool_result;
+use super::puppet::{self, PuppetTool};
 use super::rules::list;
-use super::steps::{Party, note_extras};
 use super::world::{World, lock};
+use cofferdam_agent::Toolset;
 use cofferdam_agent::config::{AfterEntry, BeforeEntry};
-use cofferdam_agent::message::Arguments;
-use cofferdam_agent::progress::Progress;
-use cofferdam_agent::tool::{Call, Declaration, Execution, Outcome, Tool};
+use cofferdam_agent::tool::Tool;
 use cofferdam_agent::toolset::Rules;
-use cofferdam_agent::{AbortSignal, Toolset};
 use cofferdam_sandbox::{
-    Caller, Code, Grants, HostImport, Limits, Plugin, PluginSource, Sandbox, SandboxConfig,
+    Code, Grants, HostImport, Limits, Plugin, PluginSource, Sandbox, SandboxConfig,
 };
-use futures::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 const INTERFACE: &str = "cofferdam-tests:stage/stage@0.1.0";
 
-/// Calls that may be open at a time: those of a scenario wait for each other.
-const SLOTS: u32 = 1_000;
+/// Worlds that are played at a time; more wait for their turn.
+const WORLDS: u32 = 8;
+
+/// Calls that a scenario may have open at a time. They wait for each other, so a world is not let onto
+/// the stage before there is a slot for each.
+const CALLS: u32 = 128;
 
 /// Where guests play. Cheap to clone.
 #[derive(Clone)]
 pub struct Stage {
     puppet: Plugin,
     worlds: Arc<Worlds>,
+    turns: Arc<Semaphore>,
 }
 
 /// The worlds that are being played, by the name of their puppet.
@@ -47,6 +48,7 @@ struct Worlds {
 pub(super) struct OnStage {
     worlds: Arc<Worlds>,
     name: String,
+    _turn: OwnedSemaphorePermit,
 }
 
 impl Drop for OnStage {
@@ -63,7 +65,7 @@ impl Stage {
         }
         let worlds = Arc::<Worlds>::default();
         let imports = vec![import(&worlds)];
-        let config = SandboxConfig { slots: SLOTS, imports, ..SandboxConfig::default() };
+        let config = SandboxConfig { slots: WORLDS * CALLS, imports, ..SandboxConfig::default() };
         let sandbox = Sandbox::new(config).map_err(|error| error.to_string())?;
         let source = PluginSource {
             name: "puppet".into(),
@@ -71,15 +73,17 @@ impl Stage {
             sha256: None,
             accept_text: false,
         };
-        // An abort leaves a puppet all the time that its scenario takes.
+        // The scenario says how long a call takes and what it answers, also after an abort.
         let limits = Limits {
-            grace_ms: 60_000,
             wall_ms: 60_000,
-            concurrent_calls: 1_000,
+            grace_ms: 60_000,
+            result_kib: 4_096,
+            concurrent_calls: CALLS.into(),
             ..Limits::default()
         };
         let puppet = Plugin::load(&sandbox, source, limits, Grants::default()).await;
-        Ok(Self { puppet: puppet.map_err(|error| error.to_string())?, worlds })
+        let turns = Arc::new(Semaphore::new(WORLDS as usize));
+        Ok(Self { puppet: puppet.map_err(|error| error.to_string())?, worlds, turns })
     }
 
     /// The puppet's tools and hooks for one scenario, or why no guest can play it.
@@ -87,13 +91,15 @@ impl Stage {
         if let Some(reason) = unplayable(&world.scenario) {
             return Err(reason);
         }
+        let turn = self.turns.clone().acquire_owned().await;
+        let turn = turn.map_err(|error| error.to_string())?;
         let name = format!("puppet {}", self.worlds.played.fetch_add(1, Ordering::Relaxed));
         lock(&self.worlds.playing).insert(name.clone(), world.clone());
-        let on_stage = OnStage { worlds: self.worlds.clone(), name };
+        let on_stage = OnStage { worlds: self.worlds.clone(), name, _turn: turn };
         let puppet = self.puppet.under_name(&*on_stage.name).await;
         let puppet = puppet.map_err(|error| error.to_string())?;
-        if let [refused, ..] = puppet.refused_tools() {
-            return Err(format!("the wall refuses the tool {}: {}", refused.name, refused.reason));
+        if let Some(refused) = refused(&puppet) {
+            return Err(refused);
         }
         let tools = puppet.tools(None, None).map_err(|error| error.to_string())?;
         let tools = tools
@@ -109,6 +115,14 @@ impl Stage {
         };
         Ok((cast, on_stage))
     }
+}
+
+/// Why the wall does not offer all tools of a scenario, if it does not. The second of two tools of one
+/// name is not missed: no loop would ever call it.
+fn refused(puppet: &Plugin) -> Option<String> {
+    let offered = |name: &str| puppet.tool_specs().iter().any(|tool| tool.declaration.name == name);
+    let refused = puppet.refused_tools().iter().find(|tool| !offered(&tool.name))?;
+    Some(format!("the wall refuses the tool {}: {}", refused.name, refused.reason))
 }
 
 /// Why no guest can play a scenario, if none can.
@@ -140,7 +154,7 @@ fn import(worlds: &Arc<Worlds>) -> HostImport {
             let world = lock(&worlds.playing).get(&*caller.plugin).cloned();
             async move {
                 match world {
-                    Some(world) => answer(&world, what, &caller, &text).await,
+                    Some(world) => puppet::answer(&world, what, &caller, &text).await,
                     // When the stage opens, nothing is played yet.
                     None if what == "tools" => Ok("[]".into()),
                     None => Err(format!("nothing is played under the name {}", caller.plugin)),
@@ -148,100 +162,4 @@ fn import(worlds: &Arc<Worlds>) -> HostImport {
             }
         })
     })
-}
-
-async fn answer(
-    world: &Arc<World>,
-    what: &str,
-    caller: &Caller,
-    text: &str,
-) -> Result<String, String> {
-    let said = if text.is_empty() { Ok(Value::Null) } else { serde_json::from_str(text) };
-    let said: Value = said.map_err(|error| error.to_string())?;
-    let id = caller.call_id.clone().unwrap_or_default();
-    let answer = match what {
-        "enter" => return Ok(enter(world, id, &said).to_string()),
-        "tools" => world.scenario["tools"].clone(),
-        "leave" => {
-            note_extras(world, &id, tool_result(&said).1);
-            Value::Null
-        }
-        _ => {
-            world.pause().await;
-            Party::plain(world, None).step(&said).await;
-            Value::Null
-        }
-    };
-    world.pause().await;
-    Ok(answer.to_string())
-}
-
-fn enter(world: &World, id: Arc<str>, said: &Value) -> Value {
-    let name = said["tool"].as_str().unwrap_or_default().into();
-    let arguments = Arguments::new(said["args"].as_object().cloned().unwrap_or_default());
-    let call = Call { id, name, arguments };
-    let (nth, rules) = match said["party"].as_str() {
-        Some("tool") => {
-            let mut book = world.book();
-            book.extras.remove(&*call.id);
-            book.enter_tool(&call.id, &call.name, &call.arguments, &said["variant"]);
-            return Value::Null;
-        }
-        Some("before") => hooks::enter(world, "before", &call, |_, _| {}),
-        _ => {
-            let (mut result, _) = tool_result(&said["result"]);
-            result.is_error = world.book().flag_of(&call.id);
-            let is_error = said["is_error"] == true;
-            let noted = note_ran(&call, &result, is_error, said["ended_by"].as_str());
-            hooks::enter(world, "after", &call, noted)
-        }
-    };
-    json!({"nth": nth, "rules": rules})
-}
-
-/// A tool of the puppet, its outcomes without what only the wall adds.
-struct PuppetTool {
-    tool: Arc<dyn Tool>,
-    world: Arc<World>,
-}
-
-impl Tool for PuppetTool {
-    fn declaration(&self) -> &Arc<Declaration> {
-        self.tool.declaration()
-    }
-
-    fn execution(&self) -> &Execution {
-        self.tool.execution()
-    }
-
-    fn plugin(&self) -> &str {
-        self.tool.plugin()
-    }
-
-    fn prepare<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        abort: &'a AbortSignal,
-    ) -> Option<BoxFuture<'a, Result<Value, String>>> {
-        self.tool.prepare(arguments, abort)
-    }
-
-    fn call<'a>(
-        &'a self,
-        call: Call,
-        progress: Progress,
-        abort: AbortSignal,
-    ) -> BoxFuture<'a, Outcome> {
-        Box::pin(async move {
-            let id = call.id.clone();
-            let mut outcome = self.tool.call(call, progress, abort).await;
-            match &mut outcome.answer {
-                // The contract cannot tell a missing flag from a false one.
-                Ok(result) => result.is_error = self.world.book().flag_of(&id),
-                // The recordings know a failure by its text.
-                Err(failure) => failure.details = None,
-            }
-            outcome
-        })
-    }
 }

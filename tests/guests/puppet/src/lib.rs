@@ -24,9 +24,13 @@ fn tools() -> Vec<Tool> {
 fn tool(spec: &Value) -> Tool {
     let text = |name: &str| spec[name].as_str().filter(|text| !text.is_empty());
     let name = text("name").unwrap_or_default();
-    // The wall refuses a tool that a model is told nothing about; a scenario may leave it out.
+    // The wall wants a description, and the schema to say that arguments are an object. A scenario
+    // may leave out both.
     let description = text("description").unwrap_or(name);
-    let parameters = spec.get("parameters").cloned().unwrap_or(json!({"type": "object"}));
+    let mut parameters = spec.get("parameters").cloned().unwrap_or(json!({}));
+    if let Some(schema) = parameters.as_object_mut() {
+        schema.entry("type").or_insert(json!("object"));
+    }
     let sequential = spec["execution_mode"] == "sequential";
     let spec = spec.clone();
     let tool = tool_with_schema(name, description, parameters, move |args| play(&spec, &args));
