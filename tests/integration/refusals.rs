@@ -2,7 +2,7 @@
 //! what to do.
 
 use crate::cofferdam;
-use cofferdam_tests::{Ran, plugin, run};
+use cofferdam_tests::{Ran, plugin, root, run};
 use std::path::Path;
 
 fn call(file: &Path, tool: &str) -> Ran {
@@ -77,4 +77,16 @@ fn inspect_tells_what_a_plugin_offers_without_running_it() {
     assert_eq!(said["roles"]["before_tool_call"], true, "{said}");
     assert_eq!(said["roles"]["tools"], false, "{said}");
     assert_eq!(said["contract_version"], "0.1.0", "{said}");
+}
+
+#[test]
+fn wit_writes_the_contract_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = run(cofferdam().args(["plugin", "wit"]).arg(folder.path().join("deps")));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for entry in std::fs::read_dir(root().join("wit")).unwrap() {
+        let ours = entry.unwrap().path();
+        let written = folder.path().join("deps").join(ours.file_name().unwrap());
+        assert_eq!(std::fs::read(&written).unwrap(), std::fs::read(&ours).unwrap(), "{written:?}");
+    }
 }

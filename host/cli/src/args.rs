@@ -81,6 +81,14 @@ pub(crate) struct InspectArgs {
     pub(crate) json: bool,
 }
 
+/// Write the contract's WIT files.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WitArgs {
+    /// The folder; made if it is not there. Files of the same names in it are replaced.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+}
+
 /// Run one call of one tool.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CallArgs {
