@@ -58,6 +58,9 @@ pub(crate) enum PluginCommand {
     /// Show what a file is, exports and imports, without running any of it.
     #[command(after_help = "Example: cofferdam plugin inspect calc.wasm --json")]
     Inspect(InspectArgs),
+    /// Write the contract's WIT files into a folder, to build a plugin against.
+    #[command(after_help = "Example: cofferdam plugin wit wit/deps/cofferdam")]
+    Wit(WitArgs),
     /// Run one call of one tool in the sandbox, and show its receipt.
     #[command(
         after_help = "Exit codes: 0 a result, 1 an error result, 2 refused before it ran.\n\n\
