@@ -1,7 +1,7 @@
 //! The first listener: records every event, carries out what the scenario ties to events, and opens
 //! the gates of the event when it has dealt with it.
 
-use super::print::{stop_reason, update_name};
+use super::print::update_name;
 use super::read::texts_of_message;
 use super::rules::{list, texts};
 use super::steps::Party;
@@ -111,7 +111,7 @@ fn fits(on: &Value, event: &Event<'_>) -> bool {
         "role" => message(event).is_some_and(|message| wanted == role(message)),
         "stop_reason" => message(event)
             .and_then(Message::as_assistant)
-            .is_some_and(|answer| wanted == stop_reason(answer.stop_reason)),
+            .is_some_and(|answer| wanted == answer.stop_reason.as_str()),
         "text" => message(event).is_some_and(|message| has_text(message, wanted)),
         "update" => match event {
             Event::MessageUpdate { step, .. } => {

@@ -2,9 +2,7 @@
 
 use super::world::{Book, Extras};
 use cofferdam_agent::event::{CallEnd, CallEvent, Event, HookAction, ended_by};
-use cofferdam_agent::message::{
-    AssistantBlock, AssistantMessage, Content, Message, StopReason, ToolCall,
-};
+use cofferdam_agent::message::{AssistantBlock, AssistantMessage, Content, Message, ToolCall};
 use cofferdam_agent::model::Step;
 use cofferdam_agent::tool::ToolResult;
 use serde_json::{Map, Value, json};
@@ -184,7 +182,7 @@ fn assistant(answer: &AssistantMessage) -> Value {
     let mut record = json!({
         "role": "assistant",
         "content": answer.content.iter().map(block).collect::<Vec<_>>(),
-        "stop_reason": stop_reason(answer.stop_reason),
+        "stop_reason": answer.stop_reason.as_str(),
     });
     if let Some(error) = &answer.error_message {
         record["error_message"] = error.clone().into();
@@ -258,21 +256,10 @@ pub(super) fn update_name(step: &Step) -> &'static str {
     }
 }
 
-pub(super) fn stop_reason(reason: StopReason) -> &'static str {
-    match reason {
-        StopReason::Pending => "pending",
-        StopReason::Stop => "stop",
-        StopReason::Length => "length",
-        StopReason::ToolUse => "tool_use",
-        StopReason::Error => "error",
-        StopReason::Aborted => "aborted",
-    }
-}
-
 pub(super) fn digest(message: &Message) -> String {
     match message {
         Message::User(_) => "user".into(),
-        Message::Assistant(answer) => format!("assistant:{}", stop_reason(answer.stop_reason)),
+        Message::Assistant(answer) => format!("assistant:{}", answer.stop_reason.as_str()),
         Message::ToolResult(result) => format!("tool_result:{}", result.tool_call_id),
         Message::Custom(custom) => custom.role.clone(),
     }

@@ -120,14 +120,7 @@ pub(super) fn argument_text(value: &Value) -> String {
 }
 
 fn stop_reason(name: &str) -> StopReason {
-    match name {
-        "tool_use" => StopReason::ToolUse,
-        "length" => StopReason::Length,
-        "error" => StopReason::Error,
-        "aborted" => StopReason::Aborted,
-        "pending" => StopReason::Pending,
-        _ => StopReason::Stop,
-    }
+    StopReason::from_word(name).unwrap_or(StopReason::Stop)
 }
 
 /// A result, and what of it the loop has no field for.
