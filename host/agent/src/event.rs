@@ -1,6 +1,6 @@
 //! What observers of a run get to see, in the order in which it happens.
 
-use crate::hook::{Amendment, Refusal};
+use crate::hook::{Amendment, Decision, Refusal};
 use crate::message::{Arguments, AssistantMessage, Message};
 use crate::model::Step;
 use crate::receipt::SharedReceipt;
@@ -147,11 +147,8 @@ pub enum HookAction {
     },
     /// Blocked the call.
     Blocked(Refusal),
-    /// Had a person asked, who said yes or no.
-    Asked {
-        /// The answer.
-        approved: bool,
-    },
+    /// Had a person asked, with this outcome.
+    Asked(Decision),
     /// Amended the result.
     Amended(Amendment),
     /// Failed, with this text.

@@ -4,8 +4,8 @@
 //! ```
 //! use cofferdam_agent::config::{AfterEntry, BeforeEntry, ToolFilter};
 //! use cofferdam_agent::hook::{
-//!     AfterHook, Amendment, Approval, Approver, BeforeHook, Hooked, HookedCall, Question, Ran,
-//!     Verdict,
+//!     AfterHook, Amendment, Approval, Approver, BeforeHook, Decision, Hooked, HookedCall,
+//!     Question, Ran, Verdict,
 //! };
 //! use cofferdam_agent::testing::ScriptedModel;
 //! use cofferdam_agent::{AbortSignal, AgentConfig, Settings};
@@ -55,8 +55,9 @@
 //! struct NobodyHome;
 //!
 //! impl Approver for NobodyHome {
-//!     fn approve<'a>(&'a self, _: Approval<'a>) -> BoxFuture<'a, bool> {
-//!         Box::pin(async { false })
+//!     fn approve<'a>(&'a self, _: Approval<'a>) -> BoxFuture<'a, Decision> {
+//!         let why = "nobody is home".into();
+//!         Box::pin(async { Decision::Unanswered { why } })
 //!     }
 //! }
 //!
@@ -190,9 +191,9 @@ pub trait AfterHook: Send + Sync {
 
 /// The person who is asked, or what stands for one.
 pub trait Approver: Send + Sync {
-    /// Puts one question. `arguments` are final: nothing changes them after a yes. The future is
-    /// dropped on abort. True is yes; anything that goes wrong is no.
-    fn approve<'a>(&'a self, approval: Approval<'a>) -> BoxFuture<'a, bool>;
+    /// Puts one question. The arguments are final: nothing changes them after a yes. The future is
+    /// dropped on abort, and must take the question back then. One that panics is a no.
+    fn approve<'a>(&'a self, approval: Approval<'a>) -> BoxFuture<'a, Decision>;
 }
 
 /// One question with the call that it is about.
@@ -200,8 +201,39 @@ pub trait Approver: Send + Sync {
 pub struct Approval<'a> {
     /// The hook that asks.
     pub hook: &'a str,
-    /// What it asks.
+    /// What it asks, in its own words: untrusted if the hook is a plugin's.
     pub question: &'a Question,
+    /// The plugin of the tool; empty for a native one.
+    pub plugin: &'a str,
     /// The call with its final arguments.
     pub call: &'a Call,
+}
+
+/// What became of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// The call may run.
+    Approved,
+    /// It may not.
+    Declined {
+        /// What the person says to the model, if anything.
+        reason: Option<String>,
+    },
+    /// Nobody decided, which is a no.
+    Unanswered {
+        /// Why, as the rest of a sentence: "nobody answered within 60 s".
+        why: String,
+    },
+}
+
+impl Decision {
+    /// A plain no.
+    pub fn declined() -> Self {
+        Self::Declined { reason: None }
+    }
+
+    /// Whether the call may run.
+    pub fn is_approved(&self) -> bool {
+        matches!(self, Self::Approved)
+    }
 }

@@ -3,7 +3,7 @@
 //! that say the same to programs.
 
 use crate::args::ArgsError;
-use crate::hook::Question;
+use crate::hook::{Decision, Question};
 use crate::message::Content;
 use crate::tool::ToolResult;
 
@@ -47,8 +47,20 @@ pub(crate) fn blocked() -> String {
     "The call was blocked.".into()
 }
 
-pub(crate) fn not_approved(approver: bool) -> String {
-    let why = if approver { "the answer was no" } else { "there is nobody to ask" };
+/// Why a question has no answer where nobody answers questions.
+pub(crate) const NOBODY: &str = "there is nobody to ask";
+
+/// Why a question has no answer if whoever was to put it panicked.
+pub(crate) fn not_asked(panic: &str) -> String {
+    format!("asking for it failed: {panic}")
+}
+
+pub(crate) fn not_approved(decision: &Decision) -> String {
+    let why = match decision {
+        Decision::Unanswered { why } => why.clone(),
+        Decision::Declined { reason: Some(reason) } => format!("the answer was no: {reason}"),
+        Decision::Declined { reason: None } | Decision::Approved => "the answer was no".into(),
+    };
     format!("The call needs an approval, and {why}.")
 }
 

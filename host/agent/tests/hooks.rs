@@ -7,8 +7,8 @@ use cofferdam_agent::config::{
 };
 use cofferdam_agent::event::{CallEnd, Event, HookAction, Observer, ended_by};
 use cofferdam_agent::hook::{
-    AfterHook, Amendment, Approval, Approver, BeforeHook, Hooked, HookedCall, Question, Ran,
-    Refusal, Verdict,
+    AfterHook, Amendment, Approval, Approver, BeforeHook, Decision, Hooked, HookedCall, Question,
+    Ran, Refusal, Verdict,
 };
 use cofferdam_agent::message::{Arguments, Content};
 use cofferdam_agent::testing::{FnTool, ScriptedModel, answer, block_on};
@@ -17,6 +17,7 @@ use cofferdam_agent::toolset::Rules;
 use cofferdam_agent::{AbortSignal, Agent, AgentConfig, Settings, Toolset};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 type Decide = dyn Fn(&Value) -> Result<Verdict, String> + Send + Sync;
@@ -69,14 +70,19 @@ impl Observer for Ends {
 }
 
 /// Answers every question the same, and notes which arguments it was shown.
-struct Person(bool, Mutex<Vec<Value>>);
+struct Person(Decision, Mutex<Vec<Value>>);
 
 impl Approver for Person {
-    fn approve<'a>(&'a self, approval: Approval<'a>) -> BoxFuture<'a, bool> {
+    fn approve<'a>(&'a self, approval: Approval<'a>) -> BoxFuture<'a, Decision> {
         let shown = Value::Object((*approval.call.arguments).clone());
         self.1.lock().unwrap().push(shown);
-        Box::pin(std::future::ready(self.0))
+        Box::pin(std::future::ready(self.0.clone()))
     }
+}
+
+/// Whoever says this.
+fn person(decision: Decision) -> Arc<Person> {
+    Arc::new(Person(decision, Mutex::default()))
 }
 
 fn before(
@@ -168,15 +174,70 @@ fn what_a_rewrite_may_do_is_the_operators_choice() {
 fn a_person_is_asked_after_the_last_rewrite_and_sees_the_final_arguments() {
     let chain =
         || vec![before("asks", |_| Ok(ask())), before("adds", |_| Ok(rewrite(json!({"n": 9}))))];
-    let yes = Arc::new(Person(true, Mutex::default()));
+    let yes = person(Decision::Approved);
     let end = run(chain(), vec![], Some(yes.clone()));
     assert_eq!(text(&end), r#"{"n":9}"#);
     assert_eq!(*yes.1.lock().unwrap(), [json!({"n": 9})]);
-    let no = run(chain(), vec![], Some(Arc::new(Person(false, Mutex::default()))));
-    assert_eq!(no.ended_by.as_deref(), Some(ended_by::NOT_APPROVED));
-    assert_eq!(no.hooks.last().unwrap().action, HookAction::Asked { approved: false });
+    for (decision, says) in [
+        (Decision::declined(), "and the answer was no."),
+        (Decision::Declined { reason: Some("too far".into()) }, "and the answer was no: too far."),
+        (Decision::Unanswered { why: "it is late".into() }, "and it is late."),
+    ] {
+        let no = run(chain(), vec![], Some(person(decision.clone())));
+        assert!(text(&no).ends_with(says), "{}", text(&no));
+        assert_eq!(no.ended_by.as_deref(), Some(ended_by::NOT_APPROVED));
+        assert_eq!(no.hooks.last().unwrap().action, HookAction::Asked(decision));
+    }
     let nobody = run(chain(), vec![], None);
     assert!(text(&nobody).contains("nobody to ask"), "{}", text(&nobody));
+}
+
+/// Never answers, and aborts the run once it is asked.
+struct Silent {
+    abort: Mutex<Option<Agent>>,
+    open: Arc<AtomicBool>,
+}
+
+impl Approver for Silent {
+    fn approve<'a>(&'a self, _: Approval<'a>) -> BoxFuture<'a, Decision> {
+        struct Closes(Arc<AtomicBool>);
+        impl Drop for Closes {
+            fn drop(&mut self) {
+                self.0.store(false, Ordering::SeqCst);
+            }
+        }
+        self.open.store(true, Ordering::SeqCst);
+        let closes = Closes(self.open.clone());
+        if let Some(agent) = &*self.abort.lock().unwrap() {
+            agent.abort();
+        }
+        Box::pin(async move {
+            let _closes = closes;
+            std::future::pending().await
+        })
+    }
+}
+
+#[test]
+fn an_abort_closes_the_question_and_the_call_has_not_run() {
+    let open = Arc::new(AtomicBool::new(false));
+    let silent = Arc::new(Silent { abort: Mutex::default(), open: open.clone() });
+    let tool = FnTool::new("show", |_, _, _| async { panic!("it runs") });
+    let calls = answer::calls([("a", "show", json!({})), ("b", "show", json!({}))]);
+    let model = ScriptedModel::new([calls]);
+    let toolset = Toolset::new([tool.shared()], Rules::Portable);
+    let mut config = AgentConfig::new(Settings::new(Arc::new(model)).with_toolset(toolset));
+    config.before = vec![before("asks", |_| Ok(ask()))];
+    config.approver = Some(silent.clone());
+    let agent = Agent::new(config);
+    *silent.abort.lock().unwrap() = Some(agent.clone());
+    let ends = Arc::new(Ends::default());
+    agent.subscribe(ends.clone()).detach();
+    block_on(agent.prompt("go")).unwrap();
+    assert!(!open.load(Ordering::SeqCst), "the question is still open");
+    let ends = ends.0.lock().unwrap();
+    assert_eq!(ends.len(), 2);
+    assert!(ends.iter().all(|end| end.ended_by.as_deref() == Some(ended_by::ABORTED)), "{ends:?}");
 }
 
 #[test]
@@ -190,7 +251,7 @@ fn what_the_failure_of_a_before_hook_means() {
     assert_eq!(blocked.ended_by.as_deref(), Some(ended_by::HOOK));
     assert_eq!(text(&fails(BeforeFailure::Proceed, None)), r#"{"n":1}"#);
     assert!(fails(BeforeFailure::Ask, None).is_error);
-    let yes = Arc::new(Person(true, Mutex::default()));
+    let yes = person(Decision::Approved);
     assert_eq!(text(&fails(BeforeFailure::Ask, Some(yes))), r#"{"n":1}"#);
     let panics = run(vec![before("panics", |_| panic!("boo"))], vec![], None);
     assert_eq!(text(&panics), "boo");

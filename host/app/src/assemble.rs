@@ -1,6 +1,6 @@
 //! A configuration made into an agent: sandbox, plugins, hooks and model put together.
 
-use crate::approve::AskFirst;
+use crate::approve::{AskFirst, TimeLimited};
 use crate::config::{
     AfterFailureEntry, BeforeFailureEntry, Config, ConfigError, HookEntry, HookPoint, ModelEntry,
     RewritesEntry, ToolExecutionEntry,
@@ -95,7 +95,10 @@ pub async fn assemble(config: &Config, options: Options) -> Result<Assembled, As
     agent.guards = guards(config);
     agent.before = before(config, &registry);
     agent.after = after(config, &registry);
-    agent.approver = options.approver;
+    let seconds = config.approval.timeout_seconds;
+    agent.approver = options
+        .approver
+        .map(|approver| Arc::new(TimeLimited::new(approver, seconds)) as Arc<dyn Approver>);
     Ok(Assembled { agent: Agent::new(agent), registry, notices })
 }
 

@@ -169,11 +169,20 @@ pub enum RewritesEntry {
 }
 
 /// `[approval]`: when a person is asked.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ApprovalEntry {
     /// Patterns of the tools whose calls a person must approve.
     pub ask: ToolPatterns,
+    /// Seconds that a question waits for its answer; then it is a no. It does not count as wall
+    /// time of the call.
+    pub timeout_seconds: u64,
+}
+
+impl Default for ApprovalEntry {
+    fn default() -> Self {
+        Self { ask: ToolPatterns::default(), timeout_seconds: 600 }
+    }
 }
 
 /// A configuration that cannot be used.
@@ -232,7 +241,19 @@ impl Config {
     }
 
     fn check(&self) -> Result<(), String> {
+        if !(1..=86_400).contains(&self.approval.timeout_seconds) {
+            return Err(format!(
+                "`[approval] timeout_seconds` cannot be {}: it takes a whole number from 1 to 86400",
+                self.approval.timeout_seconds
+            ));
+        }
         for (at, entry) in self.plugins.iter().enumerate() {
+            if !is_plain_name(&entry.name) {
+                return Err(format!(
+                    "a plugin cannot be named {:?}: a `name` has 1 to 64 letters, digits, `_`, `-` or `.`",
+                    entry.name
+                ));
+            }
             if self.plugins[..at].iter().any(|earlier| earlier.name == entry.name) {
                 return Err(format!(
                     "two plugins are named `{}`: give each [[plugins]] a `name` of its own",
@@ -267,6 +288,12 @@ impl Config {
         }
         self
     }
+}
+
+/// Names stand in messages, in rows of tables and beside those of the host's own hooks.
+fn is_plain_name(name: &str) -> bool {
+    (1..=64).contains(&name.chars().count())
+        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
 #[cfg(test)]
@@ -322,7 +349,12 @@ mod tests {
                 "[[hooks]]\nplugin = \"g\"\non = [\"before\"]",
                 vec!["a hook names the plugin `g`", "`name = \"g\"`"],
             ),
+            (
+                "[[plugins]]\nname = \"a\\u001b[2J\"\npath = \"a\"",
+                vec!["\"a\\u{1b}[2J\"", "letters"],
+            ),
             ("[approval]\nask = [\"a[\"]", vec!["`a[` is no pattern of tool names"]),
+            ("[approval]\ntimeout_seconds = 0", vec!["`[approval] timeout_seconds` cannot be 0"]),
         ] {
             let problem = parse(text).unwrap_err();
             for want in wants {

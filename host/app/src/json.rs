@@ -4,6 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use cofferdam_agent::event::{CallEnd, CallEvent, Event, HookAction, HookRecord};
+use cofferdam_agent::hook::Decision;
 use cofferdam_agent::message::{
     Arguments, AssistantBlock, AssistantMessage, Content, Message, StopReason, ToolCall, Usage,
 };
@@ -131,8 +132,9 @@ fn hook_record(record: &HookRecord) -> Value {
             put(&mut fields, "terminate", refusal.terminate);
             "blocked"
         }
-        HookAction::Asked { approved } => {
-            fields.insert("approved".into(), (*approved).into());
+        HookAction::Asked(decision) => {
+            fields.insert("approved".into(), decision.is_approved().into());
+            put(&mut fields, "reason", reason(decision));
             "asked"
         }
         HookAction::Amended(amendment) => {
@@ -150,6 +152,15 @@ fn hook_record(record: &HookRecord) -> Value {
     fields.insert("action".into(), action.into());
     put(&mut fields, "receipt", record.receipt.as_ref().map(|receipt| receipt.to_json()));
     Value::Object(fields)
+}
+
+/// Why a question got no yes, where that is known.
+fn reason(decision: &Decision) -> Option<String> {
+    match decision {
+        Decision::Approved => None,
+        Decision::Declined { reason } => reason.clone(),
+        Decision::Unanswered { why } => Some(why.clone()),
+    }
 }
 
 fn execution_end(call: &CallEvent<'_>, end: &CallEnd) -> Value {

@@ -9,7 +9,7 @@ use crate::args::{ArgsError, Prepared, Valid};
 use crate::config::{BeforeEntry, BeforeFailure, Rewrites};
 use crate::event::{HookAction, HookRecord, ended_by};
 use crate::guarded::guarded;
-use crate::hook::{Approval, Hooked, HookedCall, Question, Refusal, Verdict};
+use crate::hook::{Approval, Decision, Hooked, HookedCall, Question, Refusal, Verdict};
 use crate::receipt::SharedReceipt;
 use crate::refusal;
 use crate::tool::Call;
@@ -46,7 +46,7 @@ enum Stop {
     Failed(String),
     Blocked(Refusal),
     Aborted,
-    NotApproved,
+    NotApproved(Decision),
 }
 
 impl Run<'_> {
@@ -150,7 +150,7 @@ impl Run<'_> {
             }
         }
         for (hook, question) in std::mem::take(&mut chain.questions) {
-            self.ask_person(chain, hook, &question).await?;
+            self.ask_person(chain, hook, &question, entry).await?;
         }
         Ok(())
     }
@@ -240,27 +240,29 @@ impl Run<'_> {
         chain: &mut Chain,
         hook: String,
         question: &Question,
+        entry: &Entry,
     ) -> Result<(), Stop> {
-        let approved = match &self.agent.fixed.approver {
-            None => false,
+        let decision = match &self.agent.fixed.approver {
+            None => Decision::Unanswered { why: refusal::NOBODY.into() },
             Some(approver) => {
-                let approval = Approval { hook: &hook, question, call: &chain.call };
+                let plugin = entry.tool.plugin();
+                let approval = Approval { hook: &hook, question, plugin, call: &chain.call };
                 let answer = guarded(|| approver.approve(approval));
                 match self.abort.run_until_cancelled(answer).await {
-                    Some(answer) => answer.unwrap_or(false),
+                    Some(Ok(decision)) => decision,
+                    Some(Err(panic)) => Decision::Unanswered { why: refusal::not_asked(&panic) },
                     None => return Err(Stop::Aborted),
                 }
             }
         };
-        chain.records.push(HookRecord {
-            hook,
-            action: HookAction::Asked { approved },
-            receipt: None,
-        });
-        if self.abort.is_cancelled() {
-            return Err(Stop::Aborted);
+        let action = HookAction::Asked(decision.clone());
+        chain.records.push(HookRecord { hook, action, receipt: None });
+        match decision {
+            // An abort that came with the answer is the later word.
+            _ if self.abort.is_cancelled() => Err(Stop::Aborted),
+            Decision::Approved => Ok(()),
+            no => Err(Stop::NotApproved(no)),
         }
-        if approved { Ok(()) } else { Err(Stop::NotApproved) }
     }
 
     /// The error result of a call that ended in the chain. Only a block carries a vote.
@@ -268,9 +270,8 @@ impl Run<'_> {
         match stop {
             Stop::Failed(problem) => Finished::refused(ended_by::HOOK, problem),
             Stop::Aborted => Finished::refused(ended_by::ABORTED, refusal::aborted()),
-            Stop::NotApproved => {
-                let text = refusal::not_approved(self.agent.fixed.approver.is_some());
-                Finished::refused(ended_by::NOT_APPROVED, text)
+            Stop::NotApproved(decision) => {
+                Finished::refused(ended_by::NOT_APPROVED, refusal::not_approved(&decision))
             }
             Stop::Blocked(Refusal { reason, terminate }) => {
                 let text = if reason.is_empty() { refusal::blocked() } else { reason };

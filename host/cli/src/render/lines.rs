@@ -5,6 +5,7 @@
 
 use super::{Output, summary};
 use cofferdam_agent::event::{CallEnd, CallEvent, Event, HookAction, HookRecord, Observer};
+use cofferdam_agent::hook::Decision;
 use cofferdam_agent::message::{AssistantBlock, Content, Message, StopReason};
 use cofferdam_agent::tool::ToolResult;
 use cofferdam_sandbox::text::{harmless, visible};
@@ -126,12 +127,22 @@ fn hook(record: &HookRecord) -> String {
             format!("rewrote the arguments: {}", visible(&arguments, LINE_MAX))
         }
         HookAction::Blocked(_) => "blocked the call".into(),
-        HookAction::Asked { approved: true } => "asked, and the answer was yes".into(),
-        HookAction::Asked { approved: false } => "asked, and the answer was no".into(),
+        HookAction::Asked(decision) => format!("asked, and {}", decided(decision)),
         HookAction::Amended(_) => "amended the result".into(),
         HookAction::Failed(problem) => format!("failed: {}", visible(problem, LINE_MAX)),
     };
     format!("{}: {done}", visible(&record.hook, 80))
+}
+
+fn decided(decision: &Decision) -> String {
+    match decision {
+        Decision::Approved => "the answer was yes".into(),
+        Decision::Declined { reason: None } => "the answer was no".into(),
+        Decision::Declined { reason: Some(reason) } => {
+            format!("the answer was no: {}", visible(reason, LINE_MAX))
+        }
+        Decision::Unanswered { why } => visible(why, LINE_MAX),
+    }
 }
 
 /// The first lines of a result, and how many more there are.
