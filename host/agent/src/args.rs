@@ -15,8 +15,9 @@ const RECEIVED_CHARS_MAX: usize = 4_000;
 /// Parses the complete argument text of a call: a JSON object and nothing after it. An empty text
 /// is a call without arguments.
 ///
-/// One repair, which loses nothing: raw control characters and lone backslashes inside strings are
-/// escaped. A text that was cut off is never completed: a shorter number or path would pass any
+/// One repair, which loses nothing: raw control characters inside strings are escaped. A backslash
+/// that begins no escape is not guessed at: next to it may stand one that was meant as a character
+/// and reads as an escape (`C:\new\Users`). A text that was cut off is never completed: a shorter number or path would pass any
 /// schema (seed: "Truncated arguments validate fine").
 pub fn parse(text: &str) -> Result<Arguments, MalformedArguments> {
     if text.trim().is_empty() {
@@ -136,24 +137,15 @@ impl fmt::Display for ArgsError {
 
 impl std::error::Error for ArgsError {}
 
-/// Escapes raw control characters inside strings, and backslashes that begin no escape.
+/// Escapes raw control characters inside strings.
 fn repaired(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
-    let mut in_string = false;
-    let mut rest = text.chars();
-    while let Some(c) = rest.next() {
+    let (mut in_string, mut escaped) = (false, false);
+    for c in text.chars() {
         match c {
+            _ if escaped => escaped = false,
             '"' => in_string = !in_string,
-            '\\' if in_string => {
-                let next = rest.as_str();
-                if begins_escape(next) {
-                    out.push('\\');
-                    out.extend(rest.next());
-                } else {
-                    out.push_str("\\\\");
-                }
-                continue;
-            }
+            '\\' => escaped = in_string,
             c if in_string && c < ' ' => {
                 out.push_str(&format!("\\u{:04x}", u32::from(c)));
                 continue;
@@ -163,14 +155,4 @@ fn repaired(text: &str) -> String {
         out.push(c);
     }
     out
-}
-
-/// Whether what follows a backslash makes it an escape.
-fn begins_escape(next: &str) -> bool {
-    let mut bytes = next.bytes();
-    match bytes.next() {
-        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => true,
-        Some(b'u') => bytes.take(4).filter(u8::is_ascii_hexdigit).count() == 4,
-        _ => false,
-    }
 }

@@ -2,7 +2,7 @@
 
 use crate::hook::{Amendment, Decision, Refusal};
 use crate::message::{Arguments, AssistantMessage, Message};
-use crate::model::Step;
+use crate::model::{Retry, Step};
 use crate::receipt::SharedReceipt;
 use crate::tool::ToolResult;
 use futures::future::BoxFuture;
@@ -16,6 +16,11 @@ pub enum Event<'a> {
     AgentStart,
     /// One model answer and its tool results begin.
     TurnStart,
+    /// A model call failed before anything was answered, and will be made again.
+    ModelRetry {
+        /// Which retry, why, and when.
+        retry: &'a Retry,
+    },
     /// A message begins: a prompt, an injected message, an answer, a tool result.
     MessageStart {
         /// The message, so far without content if it is an answer that streams.

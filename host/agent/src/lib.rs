@@ -13,6 +13,7 @@ pub mod hook;
 pub mod journal;
 pub mod message;
 pub mod model;
+pub mod partial;
 pub mod preview;
 pub mod progress;
 pub mod queue;

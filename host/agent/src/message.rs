@@ -98,8 +98,13 @@ pub struct TextBlock {
 pub struct ThinkingBlock {
     /// The text; empty if the provider redacted it.
     pub thinking: String,
-    /// The provider's signature of the block, kept byte for byte for replay.
+    /// The provider's signature of the block, kept byte for byte for replay; of a redacted block,
+    /// its opaque content.
     pub signature: Option<String>,
+    /// Whether the provider keeps the text to itself.
+    pub redacted: bool,
+    /// The provider's id of the block, where it wants that back on replay.
+    pub id: Option<String>,
 }
 
 /// The arguments of a call: a JSON object, shared because transcript, events, hooks and tool all
@@ -113,9 +118,10 @@ pub struct ToolCall {
     pub id: String,
     /// The tool's name as the model wrote it.
     pub name: String,
-    /// The arguments as the model sent them; empty if its complete text was no JSON object.
+    /// The arguments as the model sent them; empty if its complete text was no JSON object. In an
+    /// answer that was cut or failed: as much as can be told, for eyes only.
     pub arguments: Arguments,
-    /// Set if the model's complete argument text was no JSON object.
+    /// Set if the model's argument text was no JSON object.
     pub malformed: Option<MalformedArguments>,
     /// The provider's signature of the block, kept byte for byte for replay.
     pub signature: Option<String>,

@@ -6,6 +6,7 @@ use crate::tool::Declaration;
 use futures::stream::BoxStream;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Everything that one model call needs.
 #[derive(Debug, Clone)]
@@ -50,6 +51,9 @@ pub struct Secret(String);
     reason = "`index` is the block's number, the other fields say what they are"
 )]
 pub enum Step {
+    /// The request failed before anything was answered, and will be sent again. Comes before
+    /// [`Step::Start`] only.
+    Retry(Retry),
     /// The provider began to answer.
     Start,
     /// A text block begins.
@@ -72,6 +76,19 @@ pub enum Step {
     ToolCallEnd { index: usize, call: ToolCall },
     /// The answer is complete; this message is authoritative. Always the last step.
     Done(AssistantMessage),
+}
+
+/// A request that is sent again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retry {
+    /// Which of the retries this is, counted from 1.
+    pub retry: u32,
+    /// How many there may be.
+    pub retries_max: u32,
+    /// How long it waits before it.
+    pub wait: Duration,
+    /// What went wrong.
+    pub problem: String,
 }
 
 /// Something that answers requests.

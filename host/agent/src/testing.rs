@@ -214,6 +214,7 @@ pub fn name(event: &Event<'_>) -> &'static str {
     match event {
         Event::AgentStart => "agent_start",
         Event::TurnStart => "turn_start",
+        Event::ModelRetry { .. } => "model_retry",
         Event::MessageStart { .. } => "message_start",
         Event::MessageUpdate { .. } => "message_update",
         Event::MessageEnd { .. } => "message_end",

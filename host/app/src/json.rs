@@ -17,6 +17,13 @@ pub fn event(event: &Event<'_>) -> Value {
     match event {
         Event::AgentStart => json!({"type": "agent_start"}),
         Event::TurnStart => json!({"type": "turn_start"}),
+        Event::ModelRetry { retry } => json!({
+            "type": "model_retry",
+            "retry": retry.retry,
+            "retries_max": retry.retries_max,
+            "wait_ms": milliseconds(retry.wait),
+            "problem": retry.problem,
+        }),
         Event::MessageStart { message } => {
             json!({"type": "message_start", "message": self::message(message)})
         }
@@ -100,7 +107,7 @@ pub fn tool_call(call: &ToolCall) -> Value {
         fields.insert("arguments_text".into(), malformed.text.clone().into());
         fields.insert("arguments_error".into(), malformed.problem.clone().into());
     }
-    put(&mut fields, "signature", call.signature.clone());
+    put(&mut fields, "thought_signature", call.signature.clone());
     Value::Object(fields)
 }
 
@@ -197,6 +204,7 @@ fn arguments(arguments: &Arguments) -> Value {
 
 fn update(step: &Step, message: &AssistantMessage) -> Value {
     let (kind, index, more) = match step {
+        Step::Retry(_) => ("retry", None, None),
         Step::Start => ("start", None, None),
         Step::TextStart { index } => ("text_start", Some(index), None),
         Step::TextDelta { index, delta } => {
@@ -237,7 +245,9 @@ fn block(block: &AssistantBlock) -> Value {
         }
         AssistantBlock::Thinking(thinking) => {
             let mut fields = object(json!({"type": "thinking", "thinking": thinking.thinking}));
+            put(&mut fields, "redacted", thinking.redacted.then_some(true));
             put(&mut fields, "signature", thinking.signature.clone());
+            put(&mut fields, "id", thinking.id.clone());
             Value::Object(fields)
         }
         AssistantBlock::ToolCall(call) => tool_call(call),
@@ -246,10 +256,10 @@ fn block(block: &AssistantBlock) -> Value {
 
 fn usage(usage: &Usage) -> Value {
     json!({
-        "input": usage.input,
-        "output": usage.output,
-        "cache_read": usage.cache_read,
-        "cache_write": usage.cache_write,
+        "input_tokens": usage.input,
+        "output_tokens": usage.output,
+        "cache_read_tokens": usage.cache_read,
+        "cache_write_tokens": usage.cache_write,
     })
 }
 

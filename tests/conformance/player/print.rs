@@ -71,6 +71,8 @@ impl Book {
         let mut record = json!({"rec": "event", "type": cofferdam_agent::testing::name(event)});
         let fields = match event {
             Event::AgentStart | Event::TurnStart => json!({}),
+            // No scripted model has anything to try again.
+            Event::ModelRetry { retry } => json!({"problem": retry.problem}),
             Event::MessageStart { message } => json!({"message": self.message(message)}),
             Event::MessageEnd { message } => json!({"message": self.message(message)}),
             Event::MessageUpdate { step, message } => update(step, message),
@@ -208,7 +210,7 @@ fn tool_call(call: &ToolCall) -> Value {
 
 fn update(step: &Step, message: &AssistantMessage) -> Value {
     let mut record = match step {
-        Step::Start => json!({"update": "start"}),
+        Step::Start | Step::Retry(_) => json!({"update": "start"}),
         Step::Done(_) => json!({"update": "done"}),
         Step::TextStart { index } => json!({"update": "text_start", "content_index": index}),
         Step::TextDelta { index, delta } => {
@@ -242,7 +244,7 @@ fn update(step: &Step, message: &AssistantMessage) -> Value {
 
 pub(super) fn update_name(step: &Step) -> &'static str {
     match step {
-        Step::Start => "start",
+        Step::Start | Step::Retry(_) => "start",
         Step::Done(_) => "done",
         Step::TextStart { .. } => "text_start",
         Step::TextDelta { .. } => "text_delta",

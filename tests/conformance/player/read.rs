@@ -93,7 +93,7 @@ fn block(value: &Value) -> AssistantBlock {
     match value["type"].as_str() {
         Some("thinking") => AssistantBlock::Thinking(ThinkingBlock {
             thinking: text_of(&value["thinking"]),
-            signature: None,
+            ..ThinkingBlock::default()
         }),
         Some("tool_call") => AssistantBlock::ToolCall(tool_call(value)),
         _ => AssistantBlock::Text(TextBlock { text: text_of(&value["text"]), signature: None }),

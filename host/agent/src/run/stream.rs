@@ -6,11 +6,9 @@ use crate::config::Messages;
 use crate::event::Event;
 use crate::guarded;
 use crate::journal::JournalError;
-use crate::message::{
-    AssistantBlock, AssistantMessage, Message, StopReason, TextBlock, ThinkingBlock, ToolCall,
-};
+use crate::message::{AssistantBlock, AssistantMessage, Message, StopReason, TextBlock};
 use crate::model::{Request, Step};
-use crate::preview::Preview;
+use crate::partial::Partial;
 use futures::StreamExt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -19,9 +17,9 @@ impl Run<'_> {
     /// Calls the model, also when aborted already: it answers `aborted` at once.
     pub(super) async fn answer(&mut self) -> Result<Arc<Message>, JournalError> {
         let request = self.request().await;
-        let mut partial = Partial::default();
-        let last = self.follow(request, &mut partial).await;
-        if !partial.started {
+        let mut started = false;
+        let last = self.follow(request, &mut started).await;
+        if !started {
             self.emit(&Event::MessageStart { message: &last }).await;
         }
         let calls =
@@ -60,7 +58,7 @@ impl Run<'_> {
 
     /// Follows the stream to its last step. The stream, and the request in it, is gone afterwards,
     /// so the transcript can grow without being copied.
-    async fn follow(&mut self, request: Request, partial: &mut Partial) -> Message {
+    async fn follow(&mut self, request: Request, started: &mut bool) -> Message {
         let called = std::panic::catch_unwind(AssertUnwindSafe(|| {
             self.settings.model.stream(request, self.abort.clone())
         }));
@@ -68,10 +66,11 @@ impl Run<'_> {
             Ok(stream) => AssertUnwindSafe(stream).catch_unwind(),
             Err(panic) => return self.broken_model(guarded::message(&*panic)),
         };
+        let mut partial = Partial::default();
         loop {
             match stream.next().await {
                 Some(Ok(Step::Done(answer))) => return Message::Assistant(answer),
-                Some(Ok(step)) => self.announce(step, partial).await,
+                Some(Ok(step)) => self.announce(step, &mut partial, started).await,
                 Some(Err(panic)) => return self.broken_model(guarded::message(&*panic)),
                 None => {
                     return self.broken_model("the stream ended without an answer".into());
@@ -80,16 +79,20 @@ impl Run<'_> {
         }
     }
 
-    async fn announce(&self, step: Step, partial: &mut Partial) {
-        if let Step::Start = step {
-            if !std::mem::replace(&mut partial.started, true) {
-                self.emit(&Event::MessageStart { message: &partial.message }).await;
+    async fn announce(&self, step: Step, partial: &mut Partial, started: &mut bool) {
+        match step {
+            Step::Retry(retry) => self.emit(&Event::ModelRetry { retry: &retry }).await,
+            Step::Start if !*started => {
+                *started = true;
+                let message = Message::Assistant(partial.message().clone());
+                self.emit(&Event::MessageStart { message: &message }).await;
             }
-        } else if partial.started {
-            partial.fold(&step);
-            if let Message::Assistant(message) = &partial.message {
-                self.emit(&Event::MessageUpdate { step: &step, message }).await;
+            Step::Start => {}
+            step if *started => {
+                partial.fold(&step);
+                self.emit(&Event::MessageUpdate { step: &step, message: partial.message() }).await;
             }
+            _ => {}
         }
     }
 
@@ -112,69 +115,4 @@ fn without_custom(messages: Messages) -> Messages {
         return messages;
     }
     Arc::new(messages.iter().filter(|message| !is_custom(message)).cloned().collect())
-}
-
-/// An answer that still streams.
-struct Partial {
-    started: bool,
-    message: Message,
-    /// Of the call that is being written.
-    preview: Preview,
-}
-
-impl Default for Partial {
-    fn default() -> Self {
-        let message = Message::Assistant(AssistantMessage::pending());
-        Self { started: false, message, preview: Preview::default() }
-    }
-}
-
-impl Partial {
-    fn fold(&mut self, step: &Step) {
-        let Message::Assistant(message) = &mut self.message else { return };
-        let blocks = &mut message.content;
-        match step {
-            Step::Start | Step::Done(_) => {}
-            Step::TextStart { .. } => blocks.push(AssistantBlock::Text(TextBlock::default())),
-            Step::ThinkingStart { .. } => {
-                blocks.push(AssistantBlock::Thinking(ThinkingBlock::default()));
-            }
-            Step::ToolCallStart { id, name, .. } => {
-                self.preview = Preview::default();
-                blocks.push(AssistantBlock::ToolCall(ToolCall::from_text(id, name, "")));
-            }
-            Step::TextDelta { index, delta } => {
-                if let Some(AssistantBlock::Text(block)) = blocks.get_mut(*index) {
-                    block.text.push_str(delta);
-                }
-            }
-            Step::TextEnd { index, text } => {
-                if let Some(AssistantBlock::Text(block)) = blocks.get_mut(*index) {
-                    block.text.clone_from(text);
-                }
-            }
-            Step::ThinkingDelta { index, delta } => {
-                if let Some(AssistantBlock::Thinking(block)) = blocks.get_mut(*index) {
-                    block.thinking.push_str(delta);
-                }
-            }
-            Step::ThinkingEnd { index, thinking } => {
-                if let Some(AssistantBlock::Thinking(block)) = blocks.get_mut(*index) {
-                    block.thinking.clone_from(thinking);
-                }
-            }
-            Step::ToolCallDelta { index, delta } => {
-                if let Some(AssistantBlock::ToolCall(block)) = blocks.get_mut(*index)
-                    && let Some(arguments) = self.preview.push(delta)
-                {
-                    block.arguments = arguments;
-                }
-            }
-            Step::ToolCallEnd { index, call } => {
-                if let Some(AssistantBlock::ToolCall(block)) = blocks.get_mut(*index) {
-                    block.clone_from(call);
-                }
-            }
-        }
-    }
 }

@@ -91,6 +91,12 @@ fn check_lists(schema: &Value, place: &str) -> Result<(), String> {
     if is_list && !node.contains_key("items") {
         return Err(format!("a list in {place} has no `items`"));
     }
+    if node.get("items").is_some_and(Value::is_array) {
+        return Err(format!(
+            "a list in {place} has a list of schemas as its `items`, and some providers take only one \
+             schema there"
+        ));
+    }
     for (keyword, value) in node {
         match keyword.as_str() {
             "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {

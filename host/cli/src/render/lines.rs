@@ -7,6 +7,7 @@ use super::{Output, summary};
 use cofferdam_agent::event::{CallEnd, CallEvent, Event, HookAction, HookRecord, Observer};
 use cofferdam_agent::hook::Decision;
 use cofferdam_agent::message::{AssistantBlock, Content, Message, StopReason};
+use cofferdam_agent::model::Retry;
 use cofferdam_agent::tool::ToolResult;
 use cofferdam_sandbox::text::{harmless, visible};
 use futures::future::BoxFuture;
@@ -37,6 +38,7 @@ impl Lines {
                 let turn = self.turn.fetch_add(1, Ordering::Relaxed) + 1;
                 self.to.line(&format!("── turn {turn}"));
             }
+            Event::ModelRetry { retry } => self.to.line(&self::retry(retry)),
             Event::MessageEnd { message } => self.message(message),
             Event::ToolExecutionStart { call } => self.to.line(&start(call)),
             Event::ToolExecutionUpdate { call, partial } => {
@@ -81,6 +83,16 @@ impl Observer for Lines {
         self.event(event);
         Box::pin(std::future::ready(()))
     }
+}
+
+fn retry(retry: &Retry) -> String {
+    format!(
+        "  ↻ {}; asking again in {:.1} s (retry {} of {})",
+        visible(&retry.problem, 400),
+        retry.wait.as_secs_f64(),
+        retry.retry,
+        retry.retries_max
+    )
 }
 
 /// The text of an answer.

@@ -8,7 +8,7 @@ use cofferdam_agent::message::{
     ToolCall, Usage,
 };
 use cofferdam_agent::model::Step;
-use cofferdam_agent::preview::Preview;
+use cofferdam_agent::partial::Partial;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use serde_json::{Map, Value};
@@ -34,14 +34,14 @@ pub(super) fn play(
     steps: Arc<dyn Steps>,
     abort: AbortSignal,
 ) -> BoxStream<'static, Step> {
-    let play = Play { parts: parts(answer).into(), sent: Sent::default(), steps, abort };
+    let play = Play { parts: parts(answer).into(), sent: Partial::default(), steps, abort };
     stream::unfold(Some(play), |play| async move { play?.next().await }).boxed()
 }
 
 /// What is left to play, and what was sent of it.
 struct Play {
     parts: VecDeque<Part>,
-    sent: Sent,
+    sent: Partial,
     steps: Arc<dyn Steps>,
     abort: AbortSignal,
 }
@@ -56,7 +56,7 @@ impl Play {
     async fn next(mut self) -> Option<(Step, Option<Play>)> {
         loop {
             if self.abort.is_cancelled() {
-                let sent = std::mem::take(&mut self.sent.blocks);
+                let sent = std::mem::take(&mut self.sent).into_content();
                 return Some((
                     Step::Done(message(sent, StopReason::Aborted, Some(ABORTED.into()))),
                     None,
@@ -65,7 +65,7 @@ impl Play {
             match self.parts.pop_front()? {
                 Part::Do(step) => self.steps.clone().run(&step, &self.abort).await,
                 Part::Send(step) => {
-                    self.sent.note(&step);
+                    self.sent.fold(&step);
                     let last = matches!(step, Step::Done(_));
                     return Some((step, (!last).then_some(self)));
                 }
@@ -155,6 +155,7 @@ fn block(source: &Block) -> AssistantBlock {
         Block::Thinking { thinking, signature, .. } => AssistantBlock::Thinking(ThinkingBlock {
             thinking: thinking.clone(),
             signature: signature.clone(),
+            ..ThinkingBlock::default()
         }),
         Block::ToolCall { id, name, arguments, arguments_text, .. } => {
             AssistantBlock::ToolCall(call(id, name, arguments, arguments_text.as_deref()))
@@ -184,45 +185,6 @@ fn parse(text: &str) -> Result<Map<String, Value>, MalformedArguments> {
 
 fn as_text(arguments: &Map<String, Value>) -> String {
     Value::Object(arguments.clone()).to_string()
-}
-
-/// What was sent, with which an aborted answer ends.
-#[derive(Default)]
-struct Sent {
-    blocks: Vec<AssistantBlock>,
-    arguments: Preview,
-}
-
-impl Sent {
-    fn note(&mut self, step: &Step) {
-        match (step, self.blocks.last_mut()) {
-            (Step::TextStart { .. }, _) => {
-                self.blocks.push(AssistantBlock::Text(TextBlock::default()));
-            }
-            (Step::ThinkingStart { .. }, _) => {
-                self.blocks.push(AssistantBlock::Thinking(ThinkingBlock::default()));
-            }
-            (Step::ToolCallStart { id, name, .. }, _) => {
-                self.arguments = Preview::default();
-                self.blocks.push(AssistantBlock::ToolCall(call(id, name, &Map::new(), None)));
-            }
-            (Step::TextDelta { delta, .. }, Some(AssistantBlock::Text(block))) => {
-                block.text.push_str(delta);
-            }
-            (Step::ThinkingDelta { delta, .. }, Some(AssistantBlock::Thinking(block))) => {
-                block.thinking.push_str(delta);
-            }
-            (Step::ToolCallDelta { delta, .. }, Some(AssistantBlock::ToolCall(block))) => {
-                if let Some(arguments) = self.arguments.push(delta) {
-                    block.arguments = arguments;
-                }
-            }
-            (Step::ToolCallEnd { call, .. }, Some(AssistantBlock::ToolCall(block))) => {
-                *block = call.clone();
-            }
-            _ => {}
-        }
-    }
 }
 
 fn message(
