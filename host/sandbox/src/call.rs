@@ -8,6 +8,7 @@ use crate::limits::{kib, mib};
 use crate::plugin::Loaded;
 use crate::receipt::{Dropping, Receipt, Tally};
 use crate::state::{MemoryMeter, State};
+use crate::text::{tail, visible};
 use crate::{cut, mask};
 use cofferdam_agent::AbortSignal;
 use cofferdam_agent::hook::{Amendment, Verdict};
@@ -278,23 +279,28 @@ fn settle(
     let limits = &plugin.terms.limits;
     let fuel =
         limits.fuel.map(|budget| budget.saturating_sub(store.get_fuel().unwrap_or_default()));
+    let secrets = &plugin.terms.secrets;
     let mut receipt = bill(store.data_mut(), fuel);
     let reply = result.unwrap_or_else(|error| {
         let state = store.data();
-        let stderr = state.stdio.stderr.tail(STDERR_BYTES_MAX);
+        // Before anything is cut off it, as half a secret is not found.
+        let stderr = state.stdio.stderr.text();
+        let stderr = tail(&mask::text(&stderr, secrets), STDERR_BYTES_MAX).to_owned();
         Err(Failure::from_engine(
             &error,
             &Scene { limits, stderr: &stderr, memory_denied: state.memory.denied },
         ))
     });
-    let secrets = &plugin.terms.secrets;
-    let reply = match reply {
+    let reply = match reply.map(|reply| mask::reply(reply, secrets)) {
         Ok(Reply::Tool(result)) => {
-            let result = mask::result(with_refusals(result, &receipt.refusals), secrets);
+            let result = with_refusals(result, &receipt.refusals);
             Ok(Reply::Tool(cut::result(result, kib(limits.result_kib), &mut receipt.cuts)))
         }
         Ok(other) => Ok(other),
-        Err(failure) => Err(failure.with_refusals(&receipt.refusals).masked(secrets)),
+        Err(failure) => {
+            let failure = failure.masked(secrets).cut(kib(limits.result_kib), &mut receipt.cuts);
+            Err(failure.with_refusals(&receipt.refusals))
+        }
     };
     receipt.ended_by = reply.as_ref().err().map(|failure| failure.ended_by);
     Ended { reply, receipt }
@@ -313,10 +319,13 @@ fn with_refusals(mut result: ToolResult, refusals: &[String]) -> ToolResult {
 /// The bill of a call that has ended.
 fn bill(state: &mut State, fuel: Option<u64>) -> Receipt {
     let mut receipt = std::mem::take(&mut state.receipt);
-    let (http, refusals) = state.http.bill();
-    refusals.into_iter().for_each(|refusal| receipt.refuse(refusal));
-    let (files, refusals) = state.files.bill();
-    refusals.into_iter().for_each(|refusal| receipt.refuse(refusal));
+    let (http, http_refusals) = state.http.bill();
+    let (files, files_refusals) = state.files.bill();
+    http_refusals.into_iter().chain(files_refusals).for_each(|refusal| receipt.refuse(refusal));
+    for refusal in &mut receipt.refusals {
+        // It may quote what the guest asked for.
+        *refusal = visible(&mask::text(refusal, &state.terms.secrets), REFUSAL_BYTES_MAX);
+    }
     receipt.host_calls.files = files;
     receipt.http_requests = http.calls;
     receipt.host_calls.http = http;
@@ -330,6 +339,9 @@ fn bill(state: &mut State, fuel: Option<u64>) -> Receipt {
     receipt.stderr = stream_bill(state.stdio.stderr.counts());
     receipt
 }
+
+/// A refusal says what was asked and what to grant; longer ones repeat what the guest wrote.
+const REFUSAL_BYTES_MAX: usize = 1_000;
 
 fn stream_bill((bytes, dropped): (u64, u64)) -> Dropping {
     Dropping { bytes: bytes - dropped, bytes_dropped: dropped, ..Dropping::default() }

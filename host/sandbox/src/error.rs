@@ -4,8 +4,8 @@
 use crate::inspect::Refused;
 use crate::limits::Limits;
 use crate::mask;
-use crate::services::http::Secret;
-use crate::text::visible;
+use crate::services::secret::Secret;
+use crate::text::{cut, visible};
 use serde_json::{Value, json};
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
@@ -167,6 +167,22 @@ impl Failure {
     fn limit(ended_by: &'static str, key: &str, value: impl Into<Value>, message: String) -> Self {
         let details = json!({ "kind": ended_by, "limit": key, "limit_value": value.into() });
         Self { ended_by, message, details }
+    }
+
+    /// At most so many bytes for the model.
+    pub(crate) fn cut(mut self, bytes_max: usize, cuts: &mut Vec<String>) -> Self {
+        let bytes = self.message.len();
+        if bytes > bytes_max {
+            let shown = cut(&self.message, bytes_max).len();
+            self.message.truncate(shown);
+            self.message.push_str(&format!(
+                "\n[cut by the host: the first {shown} of {bytes} bytes are above (limit result_kib)]"
+            ));
+            cuts.push(format!(
+                "the message had {bytes} bytes, {shown} were kept (limit result_kib)"
+            ));
+        }
+        self
     }
 
     /// Adds what the host refused on the way: it is likely the cause, and says what to grant.

@@ -122,6 +122,20 @@ impl Grants {
         Ok(())
     }
 
+    /// Whether the grants agree with each other: a variable that holds a secret is not readable as
+    /// well. `Err` says which line contradicts which.
+    pub fn check(&self) -> Result<(), GrantError> {
+        let secret = |name: &&String| self.secrets.iter().any(|secret| secret.env == **name);
+        match self.env.iter().find(secret) {
+            None => Ok(()),
+            Some(name) => Err(GrantError::Value {
+                key: "env".into(),
+                value: name.clone(),
+                problem: "it holds a secret of `secrets`, which the plugin must not read".into(),
+            }),
+        }
+    }
+
     /// Makes relative directories relative to `base`, usually the folder of the configuration.
     #[must_use]
     pub fn relative_to(mut self, base: &Path) -> Self {
@@ -168,6 +182,7 @@ impl<'de> Deserialize<'de> for Grants {
         for (key, value) in BTreeMap::<String, Value>::deserialize(deserializer)? {
             grants.read(&key, value).map_err(D::Error::custom)?;
         }
+        grants.check().map_err(D::Error::custom)?;
         Ok(grants)
     }
 }
@@ -201,12 +216,10 @@ impl FileGrant {
 /// The name of an environment variable that a plugin may get: no credential, because whatever a
 /// plugin can read it can send on.
 fn env_name(name: &str) -> Result<String, String> {
-    const CREDENTIALS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS"];
-    let upper = name.to_ascii_uppercase();
     if name.is_empty() || name.contains(['=', '\0']) {
         return Err("it takes the name of an environment variable".into());
     }
-    if upper.split('_').any(|part| CREDENTIALS.contains(&part) || part == "APIKEY") {
+    if is_credential(name) {
         return Err(
             "it looks like a credential, which a plugin must not hold; grant it with `secrets`, so \
              that the host adds it to the plugin's requests"
@@ -214,6 +227,27 @@ fn env_name(name: &str) -> Result<String, String> {
         );
     }
     Ok(name.into())
+}
+
+/// Whether a variable of this name is likely to hold a credential: by a word of it, or by what it
+/// contains.
+fn is_credential(name: &str) -> bool {
+    const WORDS: [&str; 8] = ["KEY", "PAT", "PASS", "PASSWD", "JWT", "COOKIE", "DSN", "AUTH"];
+    const PARTS: [&str; 9] = [
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSPHRASE",
+        "CREDENTIAL",
+        "APIKEY",
+        "PRIVATEKEY",
+        "ACCESSKEY",
+        "BEARER",
+    ];
+    let upper = name.to_ascii_uppercase();
+    let joined = upper.replace(['_', '-', '.'], "");
+    upper.split(['_', '-', '.']).any(|word| WORDS.contains(&word))
+        || PARTS.iter().any(|part| joined.contains(part))
 }
 
 /// A key-value quota: a switch or a number of KiB.
@@ -265,6 +299,9 @@ mod tests {
         assert_eq!(grants.kv_kib, Some(KV_KIB_DEFAULT));
         assert_eq!(grants.config["allow"], "src/**");
         assert_eq!(grants.env, ["LANG"]);
+        for name in ["PATH", "HOME", "PWD", "KEYBOARD", "TZ", "XAUTHORITY", "NO_COLOR"] {
+            grants.add("env", name).expect(name);
+        }
     }
 
     #[test]
@@ -275,6 +312,12 @@ mod tests {
             ("files=./a:data", "must be absolute"),
             ("files=./a:/data/../x:read-only", "without `..`"),
             ("env=OPENAI_API_KEY", "looks like a credential"),
+            ("env=GITHUB_PAT", "looks like a credential"),
+            ("env=mytoken", "looks like a credential"),
+            ("env=AWS_ACCESS_KEY_ID", "looks like a credential"),
+            ("env=PRIVATE-KEY", "looks like a credential"),
+            ("env=A=B", "the name of an environment variable"),
+            ("http=CONNECT https://a.com", "CONNECT cannot be granted"),
             ("config=1", "config.KEY=VALUE"),
             ("kv=lots", "a quota in KiB"),
             ("http", "KEY=VALUE"),
@@ -296,6 +339,10 @@ mod tests {
         assert_eq!(grants.relative_to(Path::new("/base")).files[0].host, Path::new("/base/w"));
         for (text, part) in [
             (r#"{"fils": []}"#, "did you mean `files`"),
+            (
+                r#"{"env": ["WHO"], "secrets": [{"env": "WHO", "header": "x", "for": "https://a.com"}]}"#,
+                "holds a secret of `secrets`",
+            ),
             (r#"{"files": [{"host": "w", "guest": "/w", "mode": 1}]}"#, "unknown field `mode`"),
         ] {
             let refusal = serde_json::from_str::<Grants>(text).expect_err(text).to_string();

@@ -89,6 +89,7 @@ impl HostImport {
             instance.func_wrap_async(name, move |mut store, (text,): (String,)| {
                 let state: &mut State = store.data_mut();
                 state.receipt.host_calls.embedder.add(text.len());
+                let text = crate::mask::text(&text, &state.terms.secrets).into_owned();
                 let answer = function(state.caller.clone(), text);
                 Box::new(async move {
                     let answer = answer.await;

@@ -77,6 +77,16 @@ macro_rules! limits {
                 }, )+]
             }
 
+            /// Whether every value is in its range, for limits that were not read from text.
+            pub fn check(&self) -> Result<(), LimitError> {
+                $( self.$key.check($least, $most).map_err(|expected| LimitError::Value {
+                    key: stringify!($key),
+                    value: self.$key.show(),
+                    expected,
+                })?; )+
+                Ok(())
+            }
+
             /// Sets one limit from text.
             pub fn set(&mut self, key: &str, value: &str) -> Result<(), LimitError> {
                 match key {
@@ -138,6 +148,8 @@ limits! {
     http_body_kib: u64 = 8_192, 0 ..= 1_048_576;
     /// KiB that a call may write to files.
     file_write_kib: u64 = 65_536, 0 ..= 1_073_741_824;
+    /// Files, directories and links that a call may create.
+    files_created: u64 = 1_000, 0 ..= 1_000_000;
     /// KiB of random bytes of a call.
     random_kib: u64 = 1_024, 0 ..= 1_048_576;
     /// Calls of the plugin that run at the same time; more wait.
@@ -167,27 +179,32 @@ impl Limits {
 
 /// So many KiB in bytes.
 pub(crate) fn kib(amount: u64) -> usize {
-    usize::try_from(amount << 10).unwrap_or(usize::MAX)
+    usize::try_from(amount.saturating_mul(1 << 10)).unwrap_or(usize::MAX)
 }
 
 /// So many MiB in bytes.
 pub(crate) fn mib(amount: u64) -> usize {
-    usize::try_from(amount << 20).unwrap_or(usize::MAX)
+    usize::try_from(amount.saturating_mul(1 << 20)).unwrap_or(usize::MAX)
 }
 
 /// A value of a limit: a number, or a number that can be switched off.
 trait Amount: Sized {
     fn read(text: &str, least: u64, most: u64) -> Result<Self, String>;
+    fn check(&self, least: u64, most: u64) -> Result<(), String>;
     fn show(&self) -> String;
 }
 
 impl Amount for u64 {
     fn read(text: &str, least: u64, most: u64) -> Result<Self, String> {
-        text.replace('_', "")
-            .parse()
-            .ok()
-            .filter(|amount| (least..=most).contains(amount))
-            .ok_or_else(|| format!("it takes a whole number from {least} to {most}"))
+        let amount: Option<Self> = text.replace('_', "").parse().ok();
+        amount.unwrap_or(u64::MAX).check(least, most).map(|()| amount.unwrap_or_default())
+    }
+
+    fn check(&self, least: u64, most: u64) -> Result<(), String> {
+        match (least..=most).contains(self) {
+            true => Ok(()),
+            false => Err(format!("it takes a whole number from {least} to {most}")),
+        }
     }
 
     fn show(&self) -> String {
@@ -200,6 +217,13 @@ impl Amount for Option<u64> {
         match text {
             "off" | "false" => Ok(None),
             _ => u64::read(text, least, most).map(Some).map_err(|e| format!("{e}, or `off`")),
+        }
+    }
+
+    fn check(&self, least: u64, most: u64) -> Result<(), String> {
+        match self {
+            Some(amount) => amount.check(least, most).map_err(|e| format!("{e}, or `off`")),
+            None => Ok(()),
         }
     }
 
@@ -273,6 +297,9 @@ mod tests {
         ] {
             assert_eq!(limits.set_pair(pair).expect_err(pair).to_string(), message);
         }
+        assert_eq!(limits.check(), Ok(()));
+        limits.queue = u64::MAX;
+        assert!(limits.check().expect_err("too many").to_string().contains("limit `queue`"));
     }
 
     #[test]

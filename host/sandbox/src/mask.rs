@@ -1,27 +1,80 @@
-//! Secrets on the way out: what a server echoes back must not reach a model, a person or a file.
+//! Secrets on the way out: what a server echoes back must not reach a model, a person, a file or
+//! another server.
 //!
-//! A secret is found as it is, and as JSON writes it. One that a server or a plugin has encoded or
-//! taken apart is not found; that is outside of what masking can promise.
+//! A secret is found as it is, as JSON and as a URL write it. Masked is what a guest hands over, and
+//! before that what servers answer, so that an honest guest never holds it. One that a server or a
+//! guest has encoded otherwise, compressed or taken apart is not found; that is outside of what
+//! masking can promise.
 
-use crate::services::http::Secret;
+use crate::call::Reply;
+use crate::services::secret::Secret;
+use cofferdam_agent::hook::{Amendment, Question, Refusal, Verdict};
 use cofferdam_agent::message::Content;
 use cofferdam_agent::tool::ToolResult;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 const MASK: &str = "[secret]";
-/// Shorter ones would be found in words that have nothing to do with them.
-const SECRET_BYTES_MIN: usize = 6;
+/// Where the length must stay, each byte becomes one of these; it is at home in URLs and headers.
+const MASK_BYTE: u8 = b'*';
+
+/// The spellings of all secrets.
+fn forms(secrets: &[Secret]) -> impl Iterator<Item = &str> {
+    secrets.iter().flat_map(|secret| &secret.forms).map(String::as_str)
+}
 
 /// A text without the secrets.
 pub(crate) fn text<'a>(text: &'a str, secrets: &[Secret]) -> Cow<'a, str> {
     let mut masked = Cow::Borrowed(text);
-    for secret in secrets.iter().filter(|secret| secret.bare.len() >= SECRET_BYTES_MIN) {
-        if masked.contains(&secret.bare) {
-            masked = Cow::Owned(masked.replace(&secret.bare, MASK));
+    for form in forms(secrets) {
+        if masked.contains(form) {
+            masked = Cow::Owned(masked.replace(form, MASK));
         }
     }
     masked
+}
+
+/// Whether a text that is not masked but refused holds a secret, in any case of letters.
+pub(crate) fn betrays(text: &str, secrets: &[Secret]) -> bool {
+    let text = text.to_ascii_lowercase();
+    forms(secrets).any(|form| text.contains(&form.to_ascii_lowercase()))
+}
+
+/// An answer without the secrets.
+pub(crate) fn reply(reply: Reply, secrets: &[Secret]) -> Reply {
+    if secrets.is_empty() {
+        return reply;
+    }
+    match reply {
+        // Asked for without a grant, so that no server was either.
+        Reply::Tools(tools) => Reply::Tools(tools),
+        Reply::Tool(answer) => Reply::Tool(result(answer, secrets)),
+        Reply::Prepared(value) => Reply::Prepared(json(value, secrets)),
+        Reply::Verdict(said) => Reply::Verdict(verdict(said, secrets)),
+        Reply::Amendment(amendment) => Reply::Amendment(Amendment {
+            content: amendment.content.map(|content| contents(content, secrets)),
+            details: amendment.details.map(|details| json(details, secrets)),
+            ..amendment
+        }),
+    }
+}
+
+fn verdict(verdict: Verdict, secrets: &[Secret]) -> Verdict {
+    let owned = |shown: &str| text(shown, secrets).into_owned();
+    match verdict {
+        Verdict::Proceed => Verdict::Proceed,
+        Verdict::Rewrite(arguments) => {
+            Verdict::Rewrite(Arc::new(object(Arc::unwrap_or_clone(arguments), secrets)))
+        }
+        Verdict::Block(refusal) => {
+            Verdict::Block(Refusal { reason: owned(&refusal.reason), ..refusal })
+        }
+        Verdict::Ask(question) => Verdict::Ask(Question {
+            title: owned(&question.title),
+            message: owned(&question.message),
+        }),
+    }
 }
 
 /// A result without the secrets.
@@ -29,13 +82,23 @@ pub(crate) fn result(mut result: ToolResult, secrets: &[Secret]) -> ToolResult {
     if secrets.is_empty() {
         return result;
     }
-    for content in &mut result.content {
-        if let Content::Text(shown) = content {
-            *shown = text(shown, secrets).into_owned();
-        }
-    }
+    result.content = contents(result.content, secrets);
     result.details = result.details.map(|details| json(details, secrets));
     result
+}
+
+fn contents(contents: Vec<Content>, secrets: &[Secret]) -> Vec<Content> {
+    contents
+        .into_iter()
+        .map(|content| match content {
+            Content::Text(shown) => Content::Text(text(&shown, secrets).into_owned()),
+            Content::Image(mut image) => {
+                image.media_type = text(&image.media_type, secrets).into_owned();
+                image.data = bytes(image.data.to_vec(), secrets).into();
+                Content::Image(image)
+            }
+        })
+        .collect()
 }
 
 /// A JSON value without the secrets. Its depth is bounded by the parser that made it.
@@ -43,47 +106,141 @@ pub(crate) fn json(value: Value, secrets: &[Secret]) -> Value {
     match value {
         Value::String(shown) => Value::String(text(&shown, secrets).into_owned()),
         Value::Array(items) => items.into_iter().map(|item| json(item, secrets)).collect(),
-        Value::Object(map) => {
-            let entries = map.into_iter();
-            entries
-                .map(|(key, value)| (text(&key, secrets).into_owned(), json(value, secrets)))
-                .collect()
-        }
+        Value::Object(map) => Value::Object(object(map, secrets)),
+        // A secret may be all digits.
+        Value::Number(number) => match text(&number.to_string(), secrets) {
+            Cow::Borrowed(_) => Value::Number(number),
+            Cow::Owned(masked) => Value::String(masked),
+        },
         other => other,
     }
 }
 
-/// Bytes without the secrets, of the same meaning only if they are text.
-pub(crate) fn bytes(value: Vec<u8>, secrets: &[Secret]) -> Vec<u8> {
-    if secrets.is_empty() {
-        return value;
+fn object(map: Map<String, Value>, secrets: &[Secret]) -> Map<String, Value> {
+    let entries = map.into_iter();
+    entries.map(|(key, value)| (text(&key, secrets).into_owned(), json(value, secrets))).collect()
+}
+
+/// Bytes without the secrets, as many as before.
+pub(crate) fn bytes(mut value: Vec<u8>, secrets: &[Secret]) -> Vec<u8> {
+    for form in forms(secrets) {
+        blank(&mut value, form.as_bytes());
     }
-    match String::from_utf8(value) {
-        Ok(shown) => text(&shown, secrets).into_owned().into_bytes(),
-        Err(error) => error.into_bytes(),
+    value
+}
+
+/// Overwrites each occurrence.
+fn blank(bytes: &mut [u8], form: &[u8]) {
+    let mut from = 0;
+    while let Some(at) = bytes[from..].windows(form.len()).position(|window| window == form) {
+        let (start, end) = (from + at, from + at + form.len());
+        bytes[start..end].fill(MASK_BYTE);
+        from = end;
     }
+}
+
+/// The masking of bytes that come in pieces: a secret may lie across two of them.
+pub(crate) struct Stream {
+    forms: Vec<Vec<u8>>,
+    /// The end of what came, as long as it may be the beginning of a secret.
+    held: Vec<u8>,
+}
+
+impl Stream {
+    pub(crate) fn new(secrets: &[Secret]) -> Self {
+        Self {
+            forms: forms(secrets).map(|form| form.as_bytes().to_vec()).collect(),
+            held: Vec::new(),
+        }
+    }
+
+    /// What can go on of what was held and of this piece.
+    pub(crate) fn push(&mut self, piece: &[u8]) -> Vec<u8> {
+        let mut bytes = std::mem::take(&mut self.held);
+        bytes.extend_from_slice(piece);
+        self.forms.iter().for_each(|form| blank(&mut bytes, form));
+        let held = self.forms.iter().map(|form| beginning(&bytes, form)).max().unwrap_or(0);
+        self.held = bytes.split_off(bytes.len() - held);
+        bytes
+    }
+
+    /// Bytes that are held.
+    pub(crate) fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// What was held, once nothing more comes.
+    pub(crate) fn finish(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.held)
+    }
+}
+
+/// How many bytes at the end are the beginning of a form, and not the whole.
+fn beginning(bytes: &[u8], form: &[u8]) -> usize {
+    (1..form.len().min(bytes.len() + 1)).rev().find(|&n| bytes.ends_with(&form[..n])).unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grants::http::Origin;
+
+    fn secrets() -> [Secret; 1] {
+        [Secret::sample("https://api.example.com", "authorization", "s3cret\"token")]
+    }
 
     #[test]
     fn secrets_are_masked_in_texts_and_json() {
-        let secrets = [Secret {
-            origin: Origin::parse("https://api.example.com").expect("an origin"),
-            header: http::header::AUTHORIZATION,
-            value: http::HeaderValue::from_static("Bearer s3cret-token"),
-            bare: "s3cret-token".into(),
-        }];
         let shown = ToolResult {
-            details: Some(serde_json::json!({ "s3cret-token": ["x s3cret-token y", 1] })),
-            ..ToolResult::text("echo: s3cret-token")
+            details: Some(serde_json::json!({ "s3cret\"token": ["x s3cret\"token y", 1] })),
+            ..ToolResult::text("echo: s3cret\"token s3cret\\\"token s3cret%22token")
         };
-        let masked = result(shown, &secrets);
-        assert_eq!(masked.content, [Content::Text("echo: [secret]".into())]);
+        let masked = result(shown, &secrets());
+        assert_eq!(masked.content, [Content::Text("echo: [secret] [secret] [secret]".into())]);
         assert_eq!(masked.details, Some(serde_json::json!({ "[secret]": ["x [secret] y", 1] })));
-        assert_eq!(bytes(b"s3cret-token".to_vec(), &secrets), b"[secret]");
+        let digits = [Secret::sample("https://api.example.com", "pin", "31415926")];
+        assert_eq!(
+            json(serde_json::json!([131415926, 5]), &digits),
+            serde_json::json!(["1[secret]", 5])
+        );
+        assert!(betrays("S3CRET\"token.example.com", &secrets()));
+    }
+
+    #[test]
+    fn answers_of_every_kind() {
+        let refusal = Refusal { reason: "s3cret\"token".into(), terminate: None };
+        let Reply::Verdict(Verdict::Block(refusal)) =
+            reply(Reply::Verdict(Verdict::Block(refusal)), &secrets())
+        else {
+            panic!("another answer")
+        };
+        assert_eq!(refusal.reason, "[secret]");
+        let arguments = serde_json::json!({ "a": "s3cret\"token" }).as_object().cloned();
+        let rewrite = Verdict::Rewrite(Arc::new(arguments.expect("an object")));
+        let Reply::Verdict(Verdict::Rewrite(arguments)) =
+            reply(Reply::Verdict(rewrite), &secrets())
+        else {
+            panic!("another answer")
+        };
+        assert_eq!(arguments["a"], "[secret]");
+    }
+
+    #[test]
+    fn bytes_keep_their_length() {
+        let masked = bytes(b"\xff s3cret\"token.".to_vec(), &secrets());
+        assert_eq!(masked, b"\xff ************.");
+    }
+
+    /// Whatever the pieces, the whole comes out masked and as long as it was.
+    #[test]
+    fn pieces() {
+        let whole = b"a s3cret\"token, s3cret\"s3cret\"token s3cret%22token s3c";
+        for size in 1..whole.len() {
+            let mut stream = Stream::new(&secrets());
+            let mut out: Vec<u8> =
+                whole.chunks(size).flat_map(|piece| stream.push(piece)).collect();
+            out.extend(stream.finish());
+            let out = String::from_utf8(out).expect("text");
+            assert_eq!(out, "a ************, s3cret\"************ ************** s3c", "{size}");
+        }
     }
 }

@@ -9,4 +9,5 @@ pub(crate) mod kv;
 pub(crate) mod log;
 pub(crate) mod progress;
 pub(crate) mod random;
+pub(crate) mod secret;
 pub(crate) mod stdio;

@@ -33,7 +33,7 @@ pub(crate) struct Terms {
     /// Granted environment variables with their values, read when the plugin was loaded.
     pub(crate) env: Vec<(String, String)>,
     /// Credentials for requests, read when the plugin was loaded.
-    pub(crate) secrets: Vec<crate::services::http::Secret>,
+    pub(crate) secrets: Vec<crate::services::secret::Secret>,
 }
 
 /// The data of one call's store.
@@ -58,6 +58,9 @@ pub(crate) struct State {
     wasi: Option<Box<WasiCtx>>,
 }
 
+/// Headers of one message in the host's memory, where they take more than on the wire.
+const HEADERS_BYTES_MAX: usize = 128 << 10;
+
 impl State {
     pub(crate) fn new(
         terms: Arc<Terms>,
@@ -70,6 +73,8 @@ impl State {
         let limits = &terms.limits;
         let mut table = ResourceTable::new();
         table.set_max_capacity(usize::try_from(limits.resources).unwrap_or(usize::MAX));
+        let mut http_ctx = WasiHttpCtx::new();
+        http_ctx.set_field_size_limit(HEADERS_BYTES_MAX);
         Self {
             granted,
             caller: Caller { plugin: terms.plugin.clone(), call_id },
@@ -81,7 +86,7 @@ impl State {
             random: Random::new(kib(limits.random_kib)),
             http: Http::new(terms.clone(), brake.clone(), granted),
             files: FileMeter::new(limits),
-            http_ctx: WasiHttpCtx::new(),
+            http_ctx,
             table,
             wasi: None,
             brake,

@@ -5,6 +5,11 @@ pub fn cut(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
 }
 
+/// At most the last `bytes_max` bytes of a text, cut on a character boundary.
+pub fn tail(text: &str, bytes_max: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes_max))..]
+}
+
 /// A text on one line: control characters and other invisible ones written out, and cut.
 pub fn visible(text: &str, bytes_max: usize) -> String {
     let shown = cut(text, bytes_max);
@@ -51,6 +56,10 @@ mod tests {
         for (text, max, expected) in [("aé", 2, "a"), ("aé", 3, "aé"), ("é", 1, ""), ("", 5, "")]
         {
             assert_eq!(cut(text, max), expected);
+        }
+        for (text, max, expected) in [("éa", 2, "a"), ("éa", 3, "éa"), ("é", 1, ""), ("", 5, "")]
+        {
+            assert_eq!(tail(text, max), expected);
         }
     }
 

@@ -42,7 +42,9 @@ fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
         [0x64, 0xff9b, ..] => Some("translated"),
         [0x100, 0, 0, 0, ..] => Some("discard"),
         [0x2001, 0, ..] => Some("tunnel"),
-        [0x2001, 0xdb8, ..] => Some("documentation"),
+        // Set aside for protocols: benchmarks, identifiers that are no addresses, relays.
+        [0x2001, 1..=0x1ff, ..] => Some("reserved"),
+        [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Some("documentation"),
         [0xfc00..=0xfdff, ..] => Some("private"),
         [0xfe80..=0xfebf, ..] => Some("link-local"),
         [0xfec0..=0xfeff, ..] => Some("site-local"),
@@ -53,13 +55,14 @@ fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
     }
 }
 
-/// The IPv4 address that an IPv6 address stands for: mapped, NAT64, 6to4.
+/// The IPv4 address that an IPv6 address stands for: mapped, NAT64, 6to4, ISATAP.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let from = |high: u16, low: u16| Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
     match address.segments() {
         [0, 0, 0, 0, 0, 0xffff, high, low] => from(high, low),
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => from(high, low),
         [0x2002, high, low, ..] => from(high, low),
+        [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => from(high, low),
         _ => None,
     }
 }
@@ -98,6 +101,12 @@ mod tests {
             ("64:ff9b:1::1", Some("translated")),
             ("2002:7f00:1::", Some("loopback")),
             ("2001::1", Some("tunnel")),
+            ("2001:2::1", Some("reserved")),
+            ("2001:20::1", Some("reserved")),
+            ("2001:200::1", None),
+            ("3fff::1", Some("documentation")),
+            ("2606:4700::5efe:10.0.0.1", Some("private")),
+            ("::ffff:0:127.0.0.1", Some("reserved")),
             ("fd00:ec2::254", Some("private")),
             ("fe80::1", Some("link-local")),
             ("ff02::1", Some("multicast")),

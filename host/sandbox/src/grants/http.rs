@@ -3,9 +3,18 @@
 //!
 //! A redirect that a plugin follows is a request like any other, so it is decided anew.
 
+mod origin;
+mod path;
+
+pub use origin::Origin;
+
 use super::address::special;
+use crate::text::visible;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
+
+/// Bytes of a path that a refusal shows.
+const PATH_SHOWN_MAX: usize = 200;
 
 /// One rule, such as `GET,HEAD https://api.example.com/v1/`.
 ///
@@ -29,17 +38,6 @@ enum Methods {
     These(Vec<String>),
 }
 
-/// Scheme, host and port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
-    /// Whether the connection is encrypted.
-    pub https: bool,
-    /// In lower case, without a trailing dot or brackets.
-    pub host: String,
-    /// The port, the scheme's own if none was given.
-    pub port: u16,
-}
-
 /// A request as the rules look at it. Made by [`Asked::new`] only, which refuses whatever could be
 /// read in two ways.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,8 +56,11 @@ impl Asked {
         let origin = Origin::parse(&format!("{scheme}://{authority}"))?;
         let path = path.split(['?', '#']).next().unwrap_or_default();
         let path = if path.is_empty() { "/" } else { path };
-        if has_dot_segment(path) {
-            return Err(format!("the path `{path}` climbs, or hides a slash; write it in full"));
+        if path::is_disguised(path) {
+            return Err(format!(
+                "the path `{}` climbs, or hides a slash or a control character; write it in full",
+                visible(path, PATH_SHOWN_MAX)
+            ));
         }
         Ok(Self { method: method.into(), origin, path: path.into() })
     }
@@ -67,13 +68,15 @@ impl Asked {
 
 impl fmt::Display for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}{}", self.method, self.origin, self.path)
+        write!(f, "{} {}{}", self.method, self.origin, visible(&self.path, PATH_SHOWN_MAX))
     }
 }
 
 /// Finds the rule that allows a request. `Err` is the refusal, with the line that would allow it.
 pub fn allow<'a>(rules: &'a [HttpRule], asked: &Asked) -> Result<&'a HttpRule, String> {
-    if let Some(rule) = rules.iter().find(|rule| rule.mismatch(asked).is_none()) {
+    // Of two that fit, the one that allows more addresses.
+    let fits = rules.iter().filter(|rule| rule.mismatch(asked).is_none());
+    if let Some(rule) = fits.max_by_key(|rule| rule.private) {
         return Ok(rule);
     }
     let near = rules
@@ -109,7 +112,7 @@ impl HttpRule {
             Some(slash) => rest.split_at(slash),
             None => (rest, "/"),
         };
-        if path.contains(['?', '#']) || has_dot_segment(path) {
+        if path.contains(['?', '#']) || path::is_disguised(path) {
             return Err("its path is a plain prefix, without `..`, `?` or `#`".into());
         }
         let bare = authority.strip_prefix("*.");
@@ -154,8 +157,8 @@ impl HttpRule {
         if !self.methods.contain(&asked.method) {
             return Some(format!("the method is {}", asked.method));
         }
-        if !is_prefix(&self.path, &asked.path) {
-            return Some(format!("the path is {}", asked.path));
+        if !path::is_prefix(&self.path, &asked.path) {
+            return Some(format!("the path is {}", visible(&asked.path, PATH_SHOWN_MAX)));
         }
         None
     }
@@ -191,6 +194,10 @@ impl Methods {
         }
         text.split(',')
             .map(|method| match method {
+                // A tunnel would leave the rule behind.
+                "CONNECT" => {
+                    Err("CONNECT cannot be granted: what goes through a tunnel is not seen".into())
+                }
                 // Methods are case-sensitive; `get` in a rule would match nothing.
                 _ if !method.is_empty() && method.bytes().all(|b| b.is_ascii_uppercase()) => {
                     Ok(method.into())
@@ -203,129 +210,10 @@ impl Methods {
 
     fn contain(&self, method: &str) -> bool {
         match self {
-            // A tunnel would leave the rule behind.
             Self::Any => method != "CONNECT",
             Self::These(these) => these.iter().any(|this| this == method),
         }
     }
-}
-
-impl Origin {
-    /// Reads `http://HOST[:PORT]`, refusing what could be read in two ways.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let (scheme, authority) = text.split_once("://").ok_or("it has no scheme")?;
-        let https = match scheme.to_ascii_lowercase().as_str() {
-            "https" => true,
-            "http" => false,
-            other => return Err(format!("the scheme `{other}` is neither http nor https")),
-        };
-        if authority.contains(['@', '/', '\\', '?', '#', '%']) {
-            return Err(format!("`{authority}` is not a plain host and port"));
-        }
-        let (host, port) = split_port(authority)?;
-        let port = port.unwrap_or(if https { 443 } else { 80 });
-        Ok(Self { https, host: plain_host(host)?, port })
-    }
-
-    /// The host as an address, if it is one.
-    pub fn address(&self) -> Option<IpAddr> {
-        self.host.parse().ok()
-    }
-
-    /// Whether the host is this machine by name or address.
-    pub fn is_loopback(&self) -> bool {
-        self.host == "localhost"
-            || self.address().is_some_and(|address| special(address) == Some("loopback"))
-    }
-
-    fn scheme(&self) -> &'static str {
-        if self.https { "https" } else { "http" }
-    }
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.address() {
-            Some(IpAddr::V6(v6)) => write!(f, "{}://[{v6}]", self.scheme())?,
-            _ => write!(f, "{}://{}", self.scheme(), self.host)?,
-        }
-        match (self.https, self.port) {
-            (true, 443) | (false, 80) => Ok(()),
-            (_, port) => write!(f, ":{port}"),
-        }
-    }
-}
-
-/// Splits `HOST:PORT`, with brackets round an IPv6 host.
-fn split_port(authority: &str) -> Result<(&str, Option<u16>), String> {
-    let wrong = || format!("`{authority}` is not a plain host and port");
-    let (host, port) = match authority.strip_prefix('[') {
-        Some(rest) => {
-            let (host, port) = rest.split_once(']').ok_or_else(wrong)?;
-            match port.strip_prefix(':') {
-                Some(port) => (host, Some(port)),
-                None if port.is_empty() => (host, None),
-                None => return Err(wrong()),
-            }
-        }
-        None => match authority.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (authority, None),
-        },
-    };
-    match port {
-        None => Ok((host, None)),
-        Some(port) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => {
-            Ok((host, Some(port.parse().map_err(|_| wrong())?)))
-        }
-        Some(_) => Err(wrong()),
-    }
-}
-
-/// The host in the one form that is compared: lower case, no trailing dot, addresses as the
-/// standard library writes them.
-fn plain_host(host: &str) -> Result<String, String> {
-    let wrong = |why: &str| Err(format!("the host `{host}` {why}"));
-    let lower = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
-    if lower.contains(':') {
-        return match lower.parse::<IpAddr>() {
-            Ok(address) => Ok(address.to_string()),
-            Err(_) => wrong("is not an address"),
-        };
-    }
-    let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
-    if lower.is_empty()
-        || lower.len() > 253
-        || !lower.bytes().all(good)
-        || lower.split('.').any(str::is_empty)
-    {
-        return wrong("is not a host name; international names are written in their xn-- form");
-    }
-    // 127.1, 0x7f.0.0.1 and 2130706433 are addresses to some resolvers and names to others.
-    let last = lower.rsplit('.').next().unwrap_or_default();
-    let numeric = last.bytes().all(|b| b.is_ascii_digit()) || last.starts_with("0x");
-    match lower.parse::<Ipv4Addr>() {
-        Ok(address) => Ok(address.to_string()),
-        Err(_) if numeric => {
-            wrong("is an address in an unusual notation; write it with four decimal numbers")
-        }
-        Err(_) => Ok(lower),
-    }
-}
-
-/// Whether a path has `.` or `..` segments, or a slash in disguise, in any spelling.
-fn has_dot_segment(path: &str) -> bool {
-    let plain = path.to_ascii_lowercase().replace("%2e", ".");
-    plain.contains('\\')
-        || plain.contains("%2f")
-        || plain.contains("%5c")
-        || plain.split('/').any(|segment| matches!(segment.split(';').next(), Some("." | "..")))
-}
-
-/// Whether `path` is at or below `prefix`.
-fn is_prefix(prefix: &str, path: &str) -> bool {
-    path.strip_prefix(prefix)
-        .is_some_and(|rest| rest.is_empty() || prefix.ends_with('/') || rest.starts_with('/'))
 }
 
 #[cfg(test)]

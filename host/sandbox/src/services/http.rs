@@ -2,52 +2,27 @@
 //! and counted.
 //!
 //! A plugin follows redirects itself, so each hop comes through here. Its own time-outs are
-//! clamped to what remains of the call, and dropping the call drops its connections.
+//! clamped to what remains of the call, and dropping the call drops its connections. Secrets are
+//! masked in what it sends, then added where they are granted, and masked in what comes back.
 
 mod body;
 mod connect;
 
+use super::secret::Secret;
 use crate::brake::Brake;
 use crate::grants::http::{Asked, HttpRule, Origin, allow};
 use crate::limits::kib;
+use crate::mask;
 use crate::receipt::Tally;
 use crate::state::Terms;
-use body::Metered;
-use http::header::{HeaderName, HeaderValue};
+use body::{Masked, Metered};
+use http::header::{HOST, HeaderMap, HeaderValue};
 use http_body_util::BodyExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::time::Instant;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
-
-/// A credential with its value, ready to go into requests.
-pub(crate) struct Secret {
-    pub(crate) origin: Origin,
-    pub(crate) header: HeaderName,
-    pub(crate) value: HeaderValue,
-    /// The bare secret, which is masked on the way back.
-    pub(crate) bare: String,
-}
-
-impl Secret {
-    /// Reads the value that a grant stands for.
-    pub(crate) fn from_grant(grant: &crate::grants::SecretGrant) -> Result<Self, String> {
-        let bare = std::env::var(&grant.env)
-            .map_err(|_| format!("the environment has no {}", grant.env))?;
-        let mut value = HeaderValue::from_str(&grant.format.replace("{}", &bare))
-            .map_err(|_| format!("the value of {} cannot be in a header", grant.env))?;
-        value.set_sensitive(true);
-        Ok(Self {
-            origin: Origin::parse(&grant.origin)?,
-            header: grant
-                .header
-                .parse()
-                .map_err(|_| format!("`{}` is no name of a header", grant.header))?,
-            value,
-            bare,
-        })
-    }
-}
 
 /// HTTP of one call.
 pub(crate) struct Http {
@@ -94,9 +69,9 @@ impl Http {
     /// Decides on a request and prepares it. `Err` is the refusal.
     fn decide(
         &self,
-        request: &mut http::Request<WasiBody>,
+        request: http::Request<WasiBody>,
         meter: &Meter,
-    ) -> Result<(HttpRule, Origin), String> {
+    ) -> Result<(http::Request<WasiBody>, HttpRule, Origin), String> {
         let uri = request.uri();
         let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
         let asked = Asked::new(
@@ -105,6 +80,10 @@ impl Http {
             &authority,
             uri.path(),
         )?;
+        let secrets = &self.terms.secrets;
+        if mask::betrays(&asked.method, secrets) || mask::betrays(&asked.origin.host, secrets) {
+            return Err("a request may not carry a secret in its method or its host".into());
+        }
         let rules = if self.granted { self.terms.grants.http.as_slice() } else { &[] };
         let rule = allow(rules, &asked)?.clone();
         let requests_max = self.terms.limits.http_requests;
@@ -114,15 +93,24 @@ impl Http {
                 "a call may make {requests_max} http requests (limit http_requests)"
             ));
         }
-        self.add_secrets(request, &asked.origin);
-        Ok((rule, asked.origin))
+        Ok((self.ready(request, &asked.origin), rule, asked.origin))
     }
 
-    /// Puts the credentials of an origin into a request, in place of whatever the plugin set.
-    fn add_secrets(&self, request: &mut http::Request<WasiBody>, origin: &Origin) {
-        for secret in self.terms.secrets.iter().filter(|secret| secret.origin == *origin) {
-            request.headers_mut().insert(secret.header.clone(), secret.value.clone());
+    /// The request as it is sent: for the host that was decided on, with its credentials in place of
+    /// whatever the plugin set, and without a secret that the plugin may have got hold of.
+    fn ready(&self, request: http::Request<WasiBody>, origin: &Origin) -> http::Request<WasiBody> {
+        let (mut parts, body) = request.into_parts();
+        let secrets = &self.terms.secrets;
+        parts.uri = origin_form(&parts.uri, secrets);
+        parts.headers = masked_headers(parts.headers, secrets);
+        // As it is compared, not as the plugin wrote it: the same host to everybody on the way.
+        if let Ok(host) = HeaderValue::from_str(&origin.authority()) {
+            parts.headers.insert(HOST, host);
         }
+        for secret in secrets.iter().filter(|secret| secret.origin == *origin) {
+            parts.headers.insert(secret.header.clone(), secret.value.clone());
+        }
+        http::Request::from_parts(parts, masked_body(body, self.terms.clone()))
     }
 }
 
@@ -153,12 +141,12 @@ impl Meter {
 impl WasiHttpHooks for Http {
     fn send_request(
         &mut self,
-        mut request: http::Request<WasiBody>,
+        request: http::Request<WasiBody>,
         options: Option<RequestOptions>,
         _done: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Sent> + Send> {
         let meter = self.meter();
-        let (rule, origin) = match self.decide(&mut request, &meter) {
+        let (request, rule, origin) = match self.decide(request, &meter) {
             Ok(decided) => decided,
             Err(refusal) => {
                 meter.refuse(refusal);
@@ -166,7 +154,11 @@ impl WasiHttpHooks for Http {
             }
         };
         let timeouts = Timeouts::clamped(options.unwrap_or_default(), self.brake.remaining());
-        Box::new(send(request, rule, origin, timeouts, meter))
+        let terms = self.terms.clone();
+        Box::new(async move {
+            let (response, io) = send(request, &rule, &origin, timeouts, meter).await?;
+            Ok((masked_response(response, terms), io))
+        })
     }
 
     fn p2_outgoing_body_chunk_size(&mut self) -> usize {
@@ -195,18 +187,19 @@ impl Timeouts {
 
 async fn send(
     request: http::Request<WasiBody>,
-    rule: HttpRule,
-    origin: Origin,
+    rule: &HttpRule,
+    origin: &Origin,
     timeouts: Timeouts,
     meter: Arc<Meter>,
 ) -> Sent {
-    let address = connect::resolve(&rule, &origin, timeouts.connect, &meter).await?;
-    let stream = connect::connect(&origin, address, timeouts.connect).await?;
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(wasmtime_wasi_http::io::TokioIo::new(stream)).await?;
+    let patience = Instant::now() + timeouts.connect;
+    let stream = connect::connect(rule, origin, patience, &meter).await?;
+    let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
+        .max_buf_size(HEAD_BYTES_MAX)
+        .handshake(wasmtime_wasi_http::io::TokioIo::new(stream))
+        .await?;
     let driver = wasmtime_wasi::runtime::spawn(connection);
-    let request =
-        origin_form(request).map(|body| Metered::new(body, meter.clone(), timeouts.between_bytes));
+    let request = request.map(|body| Metered::new(body, meter.clone(), timeouts.between_bytes));
     let response = tokio::time::timeout(timeouts.first_byte, sender.send_request(request))
         .await
         .map_err(|_| Error::ConnectionReadTimeout)??;
@@ -216,11 +209,42 @@ async fn send(
     Ok((response, Box::new(async move { Ok(driver.await?) })))
 }
 
-/// A request whose target is path and query alone, as servers expect it.
-fn origin_form(mut request: http::Request<WasiBody>) -> http::Request<WasiBody> {
-    let target = request.uri().path_and_query().cloned();
-    *request.uri_mut() = target.map_or_else(http::Uri::default, http::Uri::from);
-    request
+/// The head of a response, and what is read ahead of its body.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+
+/// Path and query alone, as servers expect them.
+fn origin_form(uri: &http::Uri, secrets: &[Secret]) -> http::Uri {
+    let target = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+    let masked = mask::bytes(target.into(), secrets);
+    http::Uri::try_from(masked).unwrap_or_default()
+}
+
+/// Headers without the secrets. One whose name holds a secret is dropped.
+fn masked_headers(headers: HeaderMap, secrets: &[Secret]) -> HeaderMap {
+    if secrets.is_empty() {
+        return headers;
+    }
+    headers
+        .iter()
+        .filter(|(name, _)| !mask::betrays(name.as_str(), secrets))
+        .filter_map(|(name, value)| {
+            let masked = mask::bytes(value.as_bytes().to_vec(), secrets);
+            Some((name.clone(), HeaderValue::from_bytes(&masked).ok()?))
+        })
+        .collect()
+}
+
+fn masked_body(body: WasiBody, terms: Arc<Terms>) -> WasiBody {
+    if terms.secrets.is_empty() { body } else { Masked::new(body, terms).boxed_unsync() }
+}
+
+fn masked_response(
+    response: http::Response<WasiBody>,
+    terms: Arc<Terms>,
+) -> http::Response<WasiBody> {
+    let (mut parts, body) = response.into_parts();
+    parts.headers = masked_headers(parts.headers, &terms.secrets);
+    http::Response::from_parts(parts, masked_body(body, terms))
 }
 
 #[cfg(test)]
@@ -300,12 +324,7 @@ mod tests {
     async fn a_granted_request_is_sent_and_counted_with_its_secret() {
         let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello".to_vec();
         let (port, server) = serve(answer);
-        let secret = Secret {
-            origin: Origin::parse(&format!("http://127.0.0.1:{port}")).expect("an origin"),
-            header: HeaderName::from_static("x-key"),
-            value: HeaderValue::from_static("s3cret"),
-            bare: "s3cret".into(),
-        };
+        let secret = Secret::sample(&format!("http://127.0.0.1:{port}"), "x-key", "s3cret");
         let mut http =
             http(granted(format!("GET http://127.0.0.1:{port}")), Limits::default(), vec![secret]);
         let url = format!("http://127.0.0.1:{port}/a?b=c");

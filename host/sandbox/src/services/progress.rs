@@ -17,6 +17,8 @@ pub(crate) struct Reports {
     bytes_max: usize,
     count: u64,
     bytes: usize,
+    /// Handed on.
+    reported: u64,
     dropped: u64,
 }
 
@@ -28,17 +30,14 @@ impl Reports {
             bytes_max: kib(limits.progress_kib),
             count: 0,
             bytes: 0,
+            reported: 0,
             dropped: 0,
         }
     }
 
     pub(crate) fn bill(&self) -> ProgressBill {
         let late = self.progress.as_ref().map_or(0, Progress::late);
-        let shown = match self.progress {
-            Some(_) => self.count.saturating_sub(late),
-            None => 0,
-        };
-        ProgressBill { shown, dropped: self.dropped, late }
+        ProgressBill { shown: self.reported.saturating_sub(late), dropped: self.dropped, late }
     }
 
     /// Counts one report, which ends the call if it is one too many.
@@ -70,15 +69,13 @@ pub(crate) async fn report(
     details: Option<Value>,
 ) -> wasmtime::Result<()> {
     state.receipt.host_calls.progress.add(bytes);
-    let taken = state.reports.take(bytes);
-    if taken.is_err() && state.reports.progress.is_some() {
-        return taken;
-    }
+    // Also where nobody may report, so that a flood ends.
+    state.reports.take(bytes)?;
     let Some(progress) = &state.reports.progress else {
         state.reports.dropped += 1;
-        // Dropped reports cost nobody anything, but a guest that floods is stopped all the same.
-        return taken;
+        return Ok(());
     };
+    state.reports.reported += 1;
     let partial = ToolResult { content: content(), details, ..ToolResult::default() };
     progress.report(mask::result(partial, &state.terms.secrets));
     progress.announced().await;

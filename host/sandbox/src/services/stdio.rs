@@ -59,12 +59,11 @@ impl Captured {
         (kept.bytes, kept.bytes.saturating_sub(kept.bytes_max as u64))
     }
 
-    /// The last bytes as text; what is no text is replaced.
-    pub(crate) fn tail(&self, bytes_max: usize) -> String {
+    /// What is kept, as text fit to show; what is no text is replaced.
+    pub(crate) fn text(&self) -> String {
         let kept = self.lock();
-        let from = kept.tail.len().saturating_sub(bytes_max.min(kept.bytes_max));
-        let text = String::from_utf8_lossy(&kept.tail[from..]);
-        crate::text::harmless(&text)
+        let from = kept.tail.len().saturating_sub(kept.bytes_max);
+        crate::text::harmless(&String::from_utf8_lossy(&kept.tail[from..]))
     }
 }
 
@@ -136,7 +135,6 @@ mod tests {
         }
         captured.take(b"\xff last");
         assert_eq!(captured.counts(), (706, 696));
-        assert_eq!(captured.tail(6), "\u{fffd} last");
-        assert_eq!(captured.tail(1_000).len(), "defg\u{fffd} last".len());
+        assert_eq!(captured.text(), "defg\u{fffd} last");
     }
 }

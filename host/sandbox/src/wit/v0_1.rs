@@ -9,6 +9,7 @@ use crate::error::Failure;
 use crate::inspect::Roles;
 use crate::services::{self, kv::KeyValueError, log::Level};
 use crate::state::State;
+use crate::text::visible;
 use bindings::cofferdam::plugin::{cancellation, config, key_value, log, progress, types};
 use bindings::exports::cofferdam::plugin::{
     after_tool_call, argument_preparation, before_tool_call, tools,
@@ -34,7 +35,14 @@ mod bindings {
                 include cofferdam:plugin/audit-plugin@0.1.0;
             }
         ",
-        imports: { "cofferdam:plugin/progress.report": async | trappable, default: trappable },
+        imports: {
+            "cofferdam:plugin/progress.report": async | trappable,
+            "cofferdam:plugin/key-value.read": async | trappable,
+            "cofferdam:plugin/key-value.write": async | trappable,
+            "cofferdam:plugin/key-value.remove": async | trappable,
+            "cofferdam:plugin/key-value.keys": async | trappable,
+            default: trappable,
+        },
         exports: { default: async },
     });
 }
@@ -133,6 +141,9 @@ fn exported<T>(indices: &Option<T>) -> wasmtime::Result<&T> {
         .ok_or_else(|| wasmtime::Error::msg("the plugin does not export this interface"))
 }
 
+/// Bytes of a failure's own code, which is an identifier.
+const CODE_BYTES_MAX: usize = 200;
+
 // Values that go in.
 
 fn tool_call(call: crate::call::GuestCall) -> types::ToolCall {
@@ -225,7 +236,8 @@ fn failure(failed: types::Failure) -> Failure {
         failed.message
     };
     let mut failure = Failure::new("failure", message);
-    failure.details = json!({ "kind": "failure", "failure_kind": kind, "code": failed.code });
+    let code = failed.code.map(|code| visible(&code, CODE_BYTES_MAX));
+    failure.details = json!({ "kind": "failure", "failure_kind": kind, "code": code });
     failure
 }
 
@@ -333,29 +345,32 @@ impl config::Host for State {
 }
 
 impl key_value::Host for State {
-    fn read(&mut self, key: String) -> wasmtime::Result<Result<Option<Vec<u8>>, key_value::Error>> {
-        Ok(services::kv::read(self, &key).map_err(Into::into))
+    async fn read(
+        &mut self,
+        key: String,
+    ) -> wasmtime::Result<Result<Option<Vec<u8>>, key_value::Error>> {
+        Ok(services::kv::read(self, key).await.map_err(Into::into))
     }
 
-    fn write(
+    async fn write(
         &mut self,
         key: String,
         value: Vec<u8>,
     ) -> wasmtime::Result<Result<(), key_value::Error>> {
-        Ok(services::kv::write(self, &key, value).map_err(Into::into))
+        Ok(services::kv::write(self, key, value).await.map_err(Into::into))
     }
 
-    fn remove(&mut self, key: String) -> wasmtime::Result<Result<(), key_value::Error>> {
-        Ok(services::kv::remove(self, &key).map_err(Into::into))
+    async fn remove(&mut self, key: String) -> wasmtime::Result<Result<(), key_value::Error>> {
+        Ok(services::kv::remove(self, key).await.map_err(Into::into))
     }
 
-    fn keys(
+    async fn keys(
         &mut self,
         prefix: String,
         after: Option<String>,
         limit: u32,
     ) -> wasmtime::Result<Result<Vec<String>, key_value::Error>> {
-        Ok(services::kv::keys(self, &prefix, after.as_deref(), limit).map_err(Into::into))
+        Ok(services::kv::keys(self, prefix, after, limit).await.map_err(Into::into))
     }
 }
 
