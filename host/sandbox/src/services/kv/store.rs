@@ -233,9 +233,9 @@ mod tests {
         let write = |name: &'static str| {
             let mut store = Store::open(Some(path.clone()), 1 << 20).expect("a store");
             std::thread::spawn(move || {
-                (0..20).for_each(|n| {
-                    store.set(&format!("{name}{n}"), Some(vec![0])).expect("written")
-                });
+                for n in 0..20 {
+                    store.set(&format!("{name}{n}"), Some(vec![0])).expect("written");
+                }
             })
         };
         for writer in [write("a"), write("b")] {
