@@ -74,11 +74,12 @@ impl Prepared {
     /// that satisfy the schema stay as they are.
     pub(crate) fn validated(self, schema: &Schema, coercion: bool) -> Result<Valid, ArgsError> {
         let Self(mut arguments) = self;
-        if !schema.accepts(&arguments) {
+        let invalid = |issues| ArgsError::Invalid { issues };
+        if !schema.accepts(&arguments).map_err(|issue| invalid(vec![issue]))? {
             if coercion {
                 schema.coerce(&mut arguments);
             }
-            schema.check(&arguments).map_err(|issues| ArgsError::Invalid { issues })?;
+            schema.check(&arguments).map_err(invalid)?;
         }
         match arguments {
             Value::Object(arguments) => Ok(Valid(Arc::new(arguments))),

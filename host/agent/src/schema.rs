@@ -18,8 +18,10 @@ use std::sync::Arc;
 /// Issues listed for one set of arguments.
 pub const ISSUES_MAX: usize = 5;
 
-/// Bytes of compiled pattern and of its lazy states.
+/// Bytes of one compiled pattern, and of its lazy states.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
+/// Bytes of all compiled patterns of a schema, shared evenly.
+const PATTERNS_BYTES_MAX: usize = 2 << 20;
 
 /// A compiled schema.
 #[derive(Clone)]
@@ -33,8 +35,8 @@ impl Schema {
     /// Compiles a schema, or says why it is not taken.
     pub(crate) fn compile(document: &Value) -> Result<Self, String> {
         let bounds = Bounds::of(document)?;
-        let patterns =
-            PatternOptions::regex().size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX);
+        let share = (PATTERNS_BYTES_MAX / bounds.patterns().max(1)).min(PATTERN_BYTES_MAX);
+        let patterns = PatternOptions::regex().size_limit(share).dfa_size_limit(share);
         let validator = jsonschema::options()
             .offline()
             .with_draft(draft(document)?)
@@ -56,15 +58,21 @@ impl Schema {
         coerce::coerce(&self.document, arguments);
     }
 
-    /// Whether arguments satisfy the schema.
-    pub(crate) fn accepts(&self, arguments: &Value) -> bool {
-        self.bounds.check(&self.document, arguments).is_ok() && self.validator.is_valid(arguments)
+    /// Whether arguments satisfy the schema; `Err` if they are too much to be checked.
+    pub(crate) fn accepts(&self, arguments: &Value) -> Result<bool, Issue> {
+        self.bounds.check(&self.document, arguments)?;
+        Ok(self.validator.is_valid(arguments))
     }
 
     /// Checks arguments and lists at most [`ISSUES_MAX`] issues. Errors cost far more than a yes or
     /// no, so this comes after a no.
     pub(crate) fn check(&self, arguments: &Value) -> Result<(), Vec<Issue>> {
-        self.bounds.check(&self.document, arguments).map_err(|issue| vec![issue])?;
+        let checked = self.bounds.check(&self.document, arguments);
+        let extent = checked.map_err(|issue| vec![issue])?;
+        if !self.bounds.can_explain(extent) {
+            let valid = self.validator.is_valid(arguments);
+            return if valid { Ok(()) } else { Err(vec![Issue::unexplained()]) };
+        }
         let errors = self.validator.iter_errors(arguments).take(ISSUES_MAX);
         let issues: Vec<Issue> = errors.map(|error| Issue::of(&error)).collect();
         if issues.is_empty() { Ok(()) } else { Err(issues) }

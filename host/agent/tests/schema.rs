@@ -255,3 +255,146 @@ fn the_final_text_is_parsed_strictly() {
     }
     assert!(parse(&("{\"a\":".repeat(200) + "1" + &"}".repeat(200))).is_err());
 }
+
+/// Runs where a stack overflow would be as near as in an executor's thread.
+fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().stack_size(1 << 20);
+    thread.spawn(test).unwrap().join().unwrap();
+}
+
+/// A chain of references: each definition is the next one.
+fn chained(length: usize, last: Value) -> Value {
+    let mut defs = serde_json::Map::new();
+    for at in 0..length {
+        defs.insert(format!("{at:x}"), json!({"$ref": format!("#/$defs/{:x}", at + 1)}));
+    }
+    defs.insert(format!("{length:x}"), last);
+    json!({"type": "object", "properties": {"f": {"$ref": "#/$defs/0"}}, "$defs": defs})
+}
+
+#[test]
+fn a_long_chain_of_references_does_not_overflow_the_stack() {
+    on_a_small_stack(|| {
+        let reason = refusal(chained(2_000, json!({})), Rules::Portable);
+        assert!(reason.contains("deeper than 128 levels"), "{reason}");
+        // Met from its end, so that each definition is known when the next one is looked at.
+        let mut schema = chained(2_000, json!({}));
+        let fields: serde_json::Map<String, Value> = (0..2_000)
+            .rev()
+            .step_by(50)
+            .map(|at| (format!("f{at}"), json!({"$ref": format!("#/$defs/{at:x}")})))
+            .collect();
+        schema["properties"] = Value::Object(fields);
+        assert!(refusal(schema, Rules::Portable).contains("deeper than 128 levels"));
+        let fine = toolset(chained(100, json!({"type": "integer"})), Rules::Portable);
+        assert!(arguments(&fine, json!({"f": 1})).is_ok());
+        assert!(arguments(&fine, json!({"f": {}})).is_err());
+    });
+}
+
+#[test]
+fn a_recursive_check_does_not_overflow_the_stack() {
+    on_a_small_stack(|| {
+        let next = json!({"type": "object", "properties": {"f": {"$ref": "#/$defs/0"}}});
+        let toolset = toolset(chained(100, next), Rules::Lenient);
+        let nested = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({"f": inner}));
+        assert!(arguments(&toolset, nested(4)).is_ok());
+        let error = arguments(&toolset, nested(120)).unwrap_err();
+        assert!(error.contains("beyond the limit"), "{error}");
+    });
+}
+
+#[test]
+fn a_schema_that_is_itself_is_refused() {
+    for schema in [
+        json!({"type": "object", "$ref": "#"}),
+        json!({"type": "object", "allOf": [{"$ref": "#/$defs/a"}],
+               "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}}),
+    ] {
+        let reason = refusal(schema, Rules::Lenient);
+        assert!(reason.contains("for the same value"), "{reason}");
+    }
+}
+
+#[test]
+fn pointers_have_one_root() {
+    // Counted from the root, the reference leads to nothing much; a validator that minds `$id` would
+    // follow it into 2^20 alternatives.
+    let mut inner = chain(20, "anyOf")["$defs"].clone();
+    inner["x"] = inner["l0"].clone();
+    let schema = json!({
+        "type": "object",
+        "properties": {"f": {"$id": "https://example.com/inner", "$ref": "#/$defs/x", "$defs": inner}},
+        "$defs": {"x": {}},
+    });
+    let reason = refusal(schema, Rules::Portable);
+    assert!(reason.contains("\"$id\" below its root"), "{reason}");
+    let field = json!({"type": "object", "properties": {"id": {"type": "string"}}});
+    assert!(!toolset(field, Rules::Portable).is_empty(), "a field may be called so");
+}
+
+/// Each of these took minutes, or gigabytes.
+#[test]
+fn the_work_of_a_check_is_bounded() {
+    let list = |item: Value| json!({"type": "object", "properties": {"f": {"type": "array", "items": item}}});
+    let many = |keyword: &str, one: &dyn Fn(usize) -> Value, count: usize| json!({keyword: (0..count).map(one).collect::<Vec<_>>()});
+    let pattern = |n: usize| json!({"pattern": format!("(.{{1,100}}{n})+$")});
+    let ones = |count: usize| json!({"f": vec![1; count]});
+    let cases = [
+        (list(many("allOf", &|n| json!({"maximum": n + 9}), 3_000)), ones(400_000)),
+        (list(json!({"enum": (10..9_000).collect::<Vec<_>>()})), ones(400_000)),
+        (list(many("allOf", &pattern, 8)), json!({"f": ["a".repeat(4_000_000)]})),
+        (
+            json!({"type": "object", "properties": {"f": many("allOf", &|_| json!({"uniqueItems": true}), 2_000)}}),
+            ones(200_000),
+        ),
+        (
+            json!({"type": "object", "properties": {"f": {"propertyNames": many("allOf", &pattern, 8)}}}),
+            json!({"f": {"a".repeat(4_000_000): 1}}),
+        ),
+    ];
+    for (schema, value) in cases {
+        let toolset = toolset(schema, Rules::Portable);
+        let began = Instant::now();
+        let refused = arguments(&toolset, value).is_err_and(|e| e.contains("beyond the limit"));
+        assert!(refused, "{:?}", toolset.declarations()[0].parameters.to_string().get(..200));
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    }
+    let fine = toolset(list(json!({"type": "integer"})), Rules::Portable);
+    assert!(arguments(&fine, ones(400_000)).is_ok());
+}
+
+#[test]
+fn schemas_that_look_again_are_multiplied_out() {
+    for keyword in ["unevaluatedProperties", "unevaluatedItems"] {
+        let nested = |levels: usize| {
+            (0..levels).fold(json!({}), |inner, _| json!({"anyOf": [inner], keyword: false}))
+        };
+        let schema = |levels| json!({"type": "object", "properties": {"f": nested(levels)}});
+        assert!(refusal(schema(20), Rules::Portable).contains("multiplied out"));
+        assert!(!toolset(schema(3), Rules::Portable).is_empty());
+    }
+}
+
+#[test]
+fn patterns_are_few() {
+    let patterns: Vec<Value> =
+        (0..500).map(|n| json!({"pattern": format!("[^x]{{200}}{n}")})).collect();
+    let schema = json!({"type": "object", "properties": {"f": {"anyOf": patterns}}});
+    assert!(refusal(schema, Rules::Portable).contains("500 patterns"));
+}
+
+/// The errors of 1,500 alternatives had a copy each of what is wrong: two gigabytes.
+#[test]
+fn large_arguments_are_not_explained_alternative_by_alternative() {
+    let branches: Vec<Value> = (0..1_500).map(|n| json!({"required": [format!("z{n}")]})).collect();
+    let schema = json!({"type": "object", "properties": {"f": {"anyOf": branches}}});
+    let toolset = toolset(schema, Rules::Portable);
+    let fields = |count: usize| {
+        let fields = (0..count).map(|n| (format!("k{n}"), json!(1)));
+        json!({"f": Value::Object(fields.collect())})
+    };
+    assert!(arguments(&toolset, fields(900)).unwrap_err().contains("too large to say where"));
+    let error = arguments(&toolset, fields(9)).unwrap_err();
+    assert!(error.contains("the field"), "{error}");
+}

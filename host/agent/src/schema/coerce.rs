@@ -114,6 +114,7 @@ impl<'s> Coercion<'s> {
             _ => {}
         }
         if let Some(values) = node.get("enum").and_then(Value::as_array) {
+            self.steps = self.steps.saturating_sub(values.len());
             reading.literals.get_or_insert_default().extend(values);
         }
         if let Some(value) = node.get("const") {

@@ -36,6 +36,12 @@ impl Issue {
         Self::root("type", "type object".into(), &cut(&value.to_string()))
     }
 
+    /// Arguments too large to be told what is wrong with them.
+    pub(super) fn unexplained() -> Self {
+        let actual = "arguments that do not, and are too large to say where; try smaller ones";
+        Self::root("size", "arguments that satisfy the schema".into(), actual)
+    }
+
     /// An issue of the arguments as a whole.
     pub(super) fn root(keyword: &str, expected: String, actual: &str) -> Self {
         Self { path: "root".into(), keyword: keyword.into(), expected, actual: actual.into() }

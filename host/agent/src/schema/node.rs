@@ -56,44 +56,63 @@ pub(super) fn members(node: &Map<String, Value>) -> impl Iterator<Item = &Value>
     ones.chain(properties).chain(items)
 }
 
-/// Calls `each` with every schema that applies to a member of `value`, and that member.
-pub(super) fn each_member<'s, 'v>(
-    node: &'s Map<String, Value>,
-    value: &'v Value,
-    each: &mut dyn FnMut(&'s Value, &'v Value),
-) {
-    match value {
-        Value::Object(fields) => {
-            for (name, member) in fields {
-                field_schemas(node, name, &mut |schema| each(schema, member));
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                item_schemas(node, index, &mut |schema| each(schema, item));
-            }
-        }
-        _ => {}
+/// Values that a node compares a value with: literals, and names that must be there.
+pub(super) fn data(node: &Map<String, Value>) -> u64 {
+    let keywords = ["enum", "const", "required", "dependentRequired", "dependencies"];
+    keywords
+        .into_iter()
+        .filter_map(|keyword| node.get(keyword))
+        .map(|listed| count(listed) - 1)
+        .sum()
+}
+
+/// The number of values. The depth is bounded before anybody asks.
+pub(super) fn count(value: &Value) -> u64 {
+    1 + match value {
+        Value::Array(items) => items.iter().map(count).sum(),
+        Value::Object(fields) => fields.values().map(count).sum(),
+        _ => 0,
     }
+}
+
+/// Calls `each` with every schema that applies to a member of `value` or to its name, until it
+/// answers `None`.
+pub(super) fn each_member<'s>(
+    node: &'s Map<String, Value>,
+    value: &Value,
+    each: &mut dyn FnMut(&'s Value, &Value) -> Option<()>,
+) -> Option<()> {
+    match value {
+        Value::Object(fields) => fields.iter().try_for_each(|(name, member)| {
+            if let Some(schema) = node.get("propertyNames") {
+                each(schema, &Value::String(name.clone()))?;
+            }
+            field_schemas(node, name).try_for_each(|schema| each(schema, member))
+        }),
+        Value::Array(items) => items.iter().enumerate().try_for_each(|(index, item)| {
+            item_schemas(node, index).try_for_each(|schema| each(schema, item))
+        }),
+        _ => Some(()),
+    }
+}
+
+/// Whether a node says anything about members.
+pub(super) fn has_members(node: &Map<String, Value>) -> bool {
+    members(node).next().is_some()
 }
 
 /// Patterns are not tried: all of them count as if they applied.
-fn field_schemas<'s>(node: &'s Map<String, Value>, name: &str, each: &mut dyn FnMut(&'s Value)) {
+fn field_schemas<'s>(node: &'s Map<String, Value>, name: &str) -> impl Iterator<Item = &'s Value> {
     let declared = node.get("properties").and_then(|properties| properties.get(name));
-    declared.into_iter().for_each(&mut *each);
     let patterns = node.get("patternProperties").and_then(Value::as_object);
-    patterns.into_iter().flat_map(Map::values).for_each(&mut *each);
-    if declared.is_none() {
-        node.get("additionalProperties").into_iter().for_each(&mut *each);
-        node.get("unevaluatedProperties").into_iter().for_each(each);
-    }
+    let others = ["additionalProperties", "unevaluatedProperties"].into_iter();
+    let others = others.filter(move |_| declared.is_none()).filter_map(|keyword| node.get(keyword));
+    declared.into_iter().chain(patterns.into_iter().flat_map(Map::values)).chain(others)
 }
 
-fn item_schemas<'s>(node: &'s Map<String, Value>, index: usize, each: &mut dyn FnMut(&'s Value)) {
-    item_schema(node, index).into_iter().for_each(&mut *each);
-    for keyword in ["contains", "additionalItems", "unevaluatedItems"] {
-        node.get(keyword).into_iter().for_each(&mut *each);
-    }
+fn item_schemas(node: &Map<String, Value>, index: usize) -> impl Iterator<Item = &Value> {
+    let others = ["contains", "additionalItems", "unevaluatedItems"].into_iter();
+    item_schema(node, index).into_iter().chain(others.filter_map(|keyword| node.get(keyword)))
 }
 
 /// What an array's item has to satisfy: by place in a tuple, else what holds for every item.
