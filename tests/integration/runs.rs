@@ -4,15 +4,16 @@ use crate::cofferdam;
 use cofferdam_tests::{Ran, plugin, root, run};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use tempfile::TempDir;
 
 /// A folder with an operator's file and a script.
-struct Setup {
+pub(crate) struct Setup {
     folder: TempDir,
 }
 
 impl Setup {
-    fn new(config: &str, script: &Value) -> Self {
+    pub(crate) fn new(config: &str, script: &Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let model = "[model]\nprovider = \"scripted\"\nscript = \"answers.json\"\n";
         std::fs::write(folder.path().join("cofferdam.toml"), format!("{model}{config}")).unwrap();
@@ -20,17 +21,21 @@ impl Setup {
         Self { folder }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn run(&self, more: &[&str]) -> Ran {
+    pub(crate) fn command(&self, more: &[&str]) -> Command {
         let mut command = cofferdam();
-        command.arg("run").arg("--config").arg(self.path("cofferdam.toml")).args(more);
-        run(command.arg("go"))
+        command.arg("run").arg("--config").arg(self.path("cofferdam.toml")).args(more).arg("go");
+        command
     }
 
-    fn events(&self) -> Vec<Value> {
+    fn run(&self, more: &[&str]) -> Ran {
+        run(&mut self.command(more))
+    }
+
+    pub(crate) fn events(&self) -> Vec<Value> {
         let ran = self.run(&["--json", "--allow-unpinned"]);
         assert_eq!(ran.code, 0, "{ran:?}");
         ran.json_lines()
@@ -38,32 +43,32 @@ impl Setup {
 }
 
 /// The entry of a sample plugin.
-fn entry(name: &str, more: &str) -> String {
+pub(crate) fn entry(name: &str, more: &str) -> String {
     entry_of(name, &plugin(name), more)
 }
 
-fn entry_of(name: &str, path: &Path, more: &str) -> String {
+pub(crate) fn entry_of(name: &str, path: &Path, more: &str) -> String {
     format!("[[plugins]]\nname = {name:?}\npath = {:?}\n{more}\n", path.display().to_string())
 }
 
-fn calls(calls: &[(&str, &str, Value)]) -> Value {
+pub(crate) fn calls(calls: &[(&str, &str, Value)]) -> Value {
     let block = |(id, name, arguments): &(&str, &str, Value)| json!({"type": "tool_call", "id": id, "name": name, "arguments": arguments});
     json!({"content": calls.iter().map(block).collect::<Vec<_>>(), "stop_reason": "tool_use"})
 }
 
-fn says(text: &str) -> Value {
+pub(crate) fn says(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}], "stop_reason": "stop"})
 }
 
 /// The end event of a call.
-fn end<'a>(events: &'a [Value], id: &str) -> &'a Value {
+pub(crate) fn end<'a>(events: &'a [Value], id: &str) -> &'a Value {
     events
         .iter()
         .find(|event| event["type"] == "tool_execution_end" && event["tool_call_id"] == id)
         .unwrap_or_else(|| panic!("{id} has no end event"))
 }
 
-fn text(end: &Value) -> &str {
+pub(crate) fn text(end: &Value) -> &str {
     end["result"]["content"][0]["text"].as_str().unwrap()
 }
 

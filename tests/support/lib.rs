@@ -26,6 +26,20 @@ pub fn plugin_by_cargo_component(name: &str) -> PathBuf {
     existing(root().join("target/plugins/cargo-component").join(format!("{name}.wasm")))
 }
 
+/// Sample plugins in JavaScript and Python: none, and a word about it, unless all of them are built.
+/// Their toolchains cannot be had on every machine.
+pub fn optional_plugins<const N: usize>(names: [&str; N]) -> Option<[PathBuf; N]> {
+    let paths = names.map(|name| root().join("target/plugins").join(format!("{name}.wasm")));
+    if let Some(missing) = paths.iter().find(|path| !path.exists()) {
+        eprintln!(
+            "LEFT OUT: {} is missing: `cargo xtask guests --lang javascript --lang python`",
+            missing.display()
+        );
+        return None;
+    }
+    Some(paths)
+}
+
 fn existing(path: PathBuf) -> PathBuf {
     assert!(path.exists(), "{} is missing: `cargo xtask test` builds it", path.display());
     path

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
-use crate::guests;
+use crate::guests::{self, Language};
 use crate::repo::Repo;
 use crate::{process, say};
 
@@ -22,7 +22,8 @@ const RUN: [&str; 5] = [
 
 /// Sets everything up and runs the demo, whose exit code becomes ours.
 pub(crate) fn run(repo: &Repo) -> Result<ExitCode> {
-    let options = guests::Options { plain: true, ..guests::Options::default() };
+    let options =
+        guests::Options { lang: vec![Language::Rust], plain: true, ..guests::Options::default() };
     guests::run(repo, &options)?;
     let workspace = repo.demo_workspace();
     fs::create_dir_all(&workspace)

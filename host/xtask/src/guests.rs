@@ -1,19 +1,21 @@
-//! `cargo xtask guests`: every plugin, built both ways, as files that the host can load.
+//! `cargo xtask guests`: every plugin as a file that the host can load.
 //!
-//! A plugin author may use cargo-component or plain cargo; both must stay able to build every
-//! sample, so one that fails either way fails here.
+//! An author in Rust may use cargo-component or plain cargo; both must stay able to build every
+//! sample, so one that fails either way fails here. Plugins in other languages are left out, with
+//! a word about it, on a machine that cannot build them.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::metadata::{self, Guest};
 use crate::repo::Repo;
+use crate::scripted::{self, Scripted};
 use crate::toolchain::{CargoComponent, Toolchain};
-use crate::{process, say};
+use crate::{lock, process, say};
 
 /// How much of the set-up to do.
 #[derive(Args, Default)]
@@ -21,22 +23,68 @@ pub(crate) struct Options {
     /// Build this plugin and no other.
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
+    /// Build the plugins in this language, and fail if it cannot be built here; may be repeated.
+    #[arg(long, value_name = "LANGUAGE")]
+    pub(crate) lang: Vec<Language>,
     /// Build with plain cargo and leave cargo-component out: quicker while you work.
     #[arg(long)]
     pub(crate) plain: bool,
 }
 
+/// What a plugin is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Language {
+    Rust,
+    #[value(name = "javascript", alias = "js")]
+    JavaScript,
+    #[value(alias = "py")]
+    Python,
+}
+
+impl Options {
+    fn wants(&self, language: Language) -> bool {
+        self.lang.is_empty() || self.lang.contains(&language)
+    }
+
+    /// Whether a plugin of such a language must be built, or may be left out where it cannot be.
+    fn insists_on(&self, language: Language) -> bool {
+        self.only.is_some() || self.lang.contains(&language)
+    }
+}
+
 /// Builds and collects the guests.
 pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
-    let guests = chosen(all(repo)?, options.only.as_deref())?;
-    let toolchain = Toolchain::ensure(repo)?;
-    build_plain(repo, &toolchain, &guests)?;
-    if !options.plain {
-        let component = CargoComponent::ensure(&toolchain)?;
-        build_with_component(repo, &toolchain, &component, &guests)?;
+    let only = options.only.as_deref();
+    let in_rust = if options.wants(Language::Rust) { all(repo)? } else { Vec::new() };
+    let scripted: Vec<Scripted> =
+        scripted::all(repo)?.into_iter().filter(|plugin| options.wants(plugin.language)).collect();
+    let names = in_rust.iter().map(|guest| &*guest.name);
+    check_choice(names.chain(scripted.iter().map(|plugin| &*plugin.name)), only)?;
+    let is_chosen = |name: &str| only.is_none_or(|only| only == name);
+
+    let _lock = lock::take(&repo.guest_toolchain())?;
+    let in_rust: Vec<Guest> = in_rust.into_iter().filter(|guest| is_chosen(&guest.name)).collect();
+    let mut built = Vec::new();
+    if !in_rust.is_empty() {
+        build_in_rust(repo, &in_rust, options.plain)?;
+        built.extend(in_rust.into_iter().map(|guest| guest.name));
     }
-    let names: Vec<_> = guests.iter().map(|guest| &*guest.name).collect();
-    say(&format!("in target/plugins: {}", names.join(", ")));
+    for plugin in scripted.iter().filter(|plugin| is_chosen(&plugin.name)) {
+        if scripted::build(repo, plugin, options.insists_on(plugin.language))? {
+            built.push(plugin.name.clone());
+        }
+    }
+    say(&format!("in target/plugins: {}", built.join(", ")));
+    Ok(())
+}
+
+fn build_in_rust(repo: &Repo, guests: &[Guest], plain: bool) -> Result<()> {
+    let toolchain = Toolchain::ensure(repo)?;
+    build_plain(repo, &toolchain, guests)?;
+    if !plain {
+        let component = CargoComponent::ensure(&toolchain)?;
+        build_with_component(repo, &toolchain, &component, guests)?;
+    }
     Ok(())
 }
 
@@ -44,15 +92,16 @@ fn all(repo: &Repo) -> Result<Vec<Guest>> {
     metadata::guests(&mut repo.native_plugins_cargo(), &repo.plugins())
 }
 
-/// The guests that were asked for: never none.
-fn chosen(guests: Vec<Guest>, only: Option<&str>) -> Result<Vec<Guest>> {
-    ensure!(!guests.is_empty(), "no crate in plugins/ is a component");
-    let Some(name) = only else { return Ok(guests) };
-    if let Some(guest) = guests.iter().find(|guest| guest.name == name) {
-        return Ok(vec![guest.clone()]);
+/// A plugin that was asked for by name must be there.
+fn check_choice<'a>(names: impl Iterator<Item = &'a str>, only: Option<&str>) -> Result<()> {
+    let names: Vec<_> = names.collect();
+    match only {
+        Some(only) if !names.contains(&only) => {
+            bail!("no plugin is named {only}: there are {}", names.join(", "))
+        }
+        _ if names.is_empty() => bail!("there is no plugin in plugins/"),
+        _ => Ok(()),
     }
-    let names: Vec<_> = guests.into_iter().map(|guest| guest.name).collect();
-    bail!("no plugin is named {name}: there are {}", names.join(", "))
 }
 
 fn build_plain(repo: &Repo, toolchain: &Toolchain, guests: &[Guest]) -> Result<()> {
@@ -94,10 +143,7 @@ fn build(repo: &Repo, cargo: &mut Command, guests: &[Guest]) -> Result<()> {
 fn collect(guests: &[Guest], from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for guest in guests {
-        let built = from.join(&guest.file);
-        let bytes = fs::read(&built).with_context(|| format!("cannot read {}", built.display()))?;
-        ensure!(is_component(&bytes), "{} is not a component", built.display());
-        place(&bytes, &to.join(format!("{}.wasm", guest.name)))?;
+        place(&from.join(&guest.file), &to.join(format!("{}.wasm", guest.name)))?;
     }
     Ok(())
 }
@@ -107,11 +153,13 @@ fn is_component(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\0asm\x0d\0\x01\0")
 }
 
-/// Writes a file that a running host sees whole or not at all.
+/// Puts a built component where a running host sees it whole or not at all.
 ///
-/// It is a new file rather than a copy, since cargo-component's own are readable only by
+/// It becomes a new file rather than a copy, since cargo-component's own are readable only by
 /// their owner.
-fn place(bytes: &[u8], to: &Path) -> Result<()> {
+pub(crate) fn place(built: &Path, to: &Path) -> Result<()> {
+    let bytes = fs::read(built).with_context(|| format!("cannot read {}", built.display()))?;
+    ensure!(is_component(&bytes), "{} is not a component", built.display());
     let new = to.with_extension("wasm.new");
     fs::write(&new, bytes)
         .and_then(|()| fs::rename(&new, to))
@@ -122,21 +170,14 @@ fn place(bytes: &[u8], to: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn guest(name: &str) -> Guest {
-        Guest { name: name.to_owned(), file: format!("{name}.wasm") }
-    }
-
-    #[test]
-    fn one_guest_may_be_chosen() {
-        let all = vec![guest("calc"), guest("files")];
-        assert_eq!(chosen(all.clone(), None).unwrap(), all);
-        assert_eq!(chosen(all, Some("files")).unwrap(), [guest("files")]);
-    }
-
     #[test]
     fn an_unknown_guest_is_answered_with_the_known_ones() {
-        let error = chosen(vec![guest("calc"), guest("files")], Some("cal")).unwrap_err();
+        let names = || ["calc", "files"].into_iter();
+        assert!(check_choice(names(), None).is_ok());
+        assert!(check_choice(names(), Some("files")).is_ok());
+        let error = check_choice(names(), Some("cal")).unwrap_err();
         assert_eq!(error.to_string(), "no plugin is named cal: there are calc, files");
+        assert!(check_choice([].into_iter(), None).is_err());
     }
 
     #[test]

@@ -8,9 +8,11 @@ mod bench;
 mod demo;
 mod guests;
 mod lint;
+mod lock;
 mod metadata;
 mod process;
 mod repo;
+mod scripted;
 mod test;
 mod toolchain;
 
@@ -32,9 +34,11 @@ struct Cli {
 enum Command {
     /// Build the sample plugins into target/plugins, with a toolchain found or installed for it.
     ///
-    /// Each is built twice: by plain cargo for wasm32-wasip2 (target/plugins/NAME.wasm) and by
-    /// cargo-component (target/plugins/cargo-component/NAME.wasm).
-    #[command(after_help = "Example: cargo xtask guests --only calc --plain\n\n\
+    /// Each in Rust is built twice: by plain cargo for wasm32-wasip2 (target/plugins/NAME.wasm) and by
+    /// cargo-component (target/plugins/cargo-component/NAME.wasm). Those in JavaScript need Node 20
+    /// and npm, those in Python need Python 3.9; without them they are left out, and it is said.
+    #[command(after_help = "Examples: cargo xtask guests --only calc --plain\n\
+            \x20         cargo xtask guests --lang javascript --lang python\n\n\
             COFFERDAM_GUEST_ROUTE=auto|rustup|debian chooses where the toolchain comes from.")]
     Guests(guests::Options),
     /// Do all the set-up, then run an agent with sandboxed tools over this repository.

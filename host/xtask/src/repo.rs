@@ -34,6 +34,11 @@ impl Repo {
         self.root.join("plugins")
     }
 
+    /// The contract of the plugins.
+    pub(crate) fn contract(&self) -> PathBuf {
+        self.root.join("wit")
+    }
+
     /// Where the finished components go, whatever `CARGO_TARGET_DIR` says: configs name it.
     pub(crate) fn components(&self) -> PathBuf {
         self.root.join("target/plugins")

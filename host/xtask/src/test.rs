@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::guests;
 use crate::repo::Repo;
-use crate::{process, say};
+use crate::{process, say, scripted};
 
 /// Builds the guests, which the host's tests run, then tests the host and the plugins.
 pub(crate) fn run(repo: &Repo, args: &[String]) -> Result<()> {
@@ -12,5 +12,6 @@ pub(crate) fn run(repo: &Repo, args: &[String]) -> Result<()> {
     say("testing the host (about 8 minutes the first time: it compiles the engine)");
     process::run(repo.host_cargo().args(["test", "--workspace"]).args(args))?;
     say("testing the plugins on this machine (a minute the first time)");
-    process::run(repo.native_plugins_cargo().args(["test", "--workspace"]))
+    process::run(repo.native_plugins_cargo().args(["test", "--workspace"]))?;
+    scripted::test(repo)
 }

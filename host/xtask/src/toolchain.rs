@@ -7,13 +7,12 @@
 mod base;
 mod cargo_component;
 mod debian;
-mod lock;
 mod rustup;
 mod smoke;
 mod stamp;
 
 use std::env;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -33,23 +32,20 @@ pub(crate) struct Toolchain {
     /// Holds the compiler as `rustc`, found first by whoever looks for one.
     bin: PathBuf,
     home: PathBuf,
-    /// Nobody else sets up a toolchain or builds guests while this lives.
-    _lock: File,
 }
 
 impl Toolchain {
-    /// Finds the toolchain, or installs it; at once if an earlier run did.
+    /// Finds the toolchain, or installs it; at once if an earlier run did. The caller holds the lock.
     pub(crate) fn ensure(repo: &Repo) -> Result<Self> {
         let choice = Choice::parse(env::var("COFFERDAM_GUEST_ROUTE").ok().as_deref())?;
         let base = Base::of(repo.cargo_path())?;
         let home = repo.guest_toolchain();
         fs::create_dir_all(&home)?;
-        let lock = lock::take(&home.join("lock"))?;
         let route = match proven(&base, &home, choice) {
             Some(route) => route,
             None => search(&base, &home, choice)?,
         };
-        Ok(Self { bin: route.bin(&base, &home), base, home, _lock: lock })
+        Ok(Self { bin: route.bin(&base, &home), base, home })
     }
 
     /// Cargo for guests.
@@ -196,7 +192,8 @@ fn has_std(dir: &Path) -> bool {
     })
 }
 
-fn path_with(first: &Path) -> std::ffi::OsString {
+/// The search path with one more directory, looked in first.
+pub(crate) fn path_with(first: &Path) -> std::ffi::OsString {
     let path = env::var_os("PATH").unwrap_or_default();
     let dirs = [first.to_owned()].into_iter().chain(env::split_paths(&path));
     // Only a directory with a colon in its name cannot be joined, and no search finds that.
