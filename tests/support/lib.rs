@@ -28,6 +28,7 @@ pub fn plugin_by_cargo_component(name: &str) -> PathBuf {
 
 /// Sample plugins in JavaScript and Python: none, and a word about it, unless all of them are built.
 /// Their toolchains cannot be had on every machine.
+#[expect(clippy::print_stderr, reason = "a test that is left out says so")]
 pub fn optional_plugins<const N: usize>(names: [&str; N]) -> Option<[PathBuf; N]> {
     let paths = names.map(|name| root().join("target/plugins").join(format!("{name}.wasm")));
     if let Some(missing) = paths.iter().find(|path| !path.exists()) {
