@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod cache;
 mod calls;
 mod languages;
 mod refusals;
@@ -10,7 +11,10 @@ mod unruly;
 
 use std::process::Command;
 
-/// The binary `cofferdam`.
+/// The binary `cofferdam`, with a folder of compiled code that all tests share.
 fn cofferdam() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_cofferdam"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cofferdam"));
+    let cache = concat!(env!("CARGO_TARGET_TMPDIR"), "/compiled");
+    command.env("COFFERDAM_CACHE_DIR", cache);
+    command
 }

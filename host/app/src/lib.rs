@@ -20,6 +20,7 @@ pub mod assemble;
 pub mod config;
 pub mod json;
 pub mod patterns;
+pub mod places;
 pub mod registry;
 
 pub use assemble::{AssembleError, Assembled, Options, assemble};

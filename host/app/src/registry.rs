@@ -174,10 +174,10 @@ impl Registered {
             path: entry.path.display().to_string(),
             problem: Box::new(problem),
         };
-        let bytes = std::fs::read(&entry.path).map_err(|error| {
-            load(LoadError::Read { path: entry.path.display().to_string(), error })
-        })?;
         if entry.sha256.is_none() && pinning == Pinning::Required {
+            let bytes = std::fs::read(&entry.path).map_err(|error| {
+                load(LoadError::Read { path: entry.path.display().to_string(), error })
+            })?;
             return Err(RegistryError::Unpinned {
                 name: entry.name.clone(),
                 sha256: sha256_hex(&bytes),
@@ -185,7 +185,7 @@ impl Registered {
         }
         let source = PluginSource {
             name: entry.name.clone(),
-            code: Code::Bytes(bytes),
+            code: Code::Path(entry.path.clone()),
             sha256: entry.sha256.clone(),
             accept_text: false,
         };

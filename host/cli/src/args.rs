@@ -26,6 +26,9 @@ pub(crate) enum Command {
     /// Look at plugins and try them, without an agent.
     #[command(subcommand)]
     Plugin(PluginCommand),
+    /// Compile a component for the host that started this process.
+    #[command(hide = true)]
+    Compile,
 }
 
 /// Run an agent on a prompt.

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod compile;
 mod plugin_call;
 mod plugin_inspect;
 mod plugin_wit;
@@ -7,13 +8,25 @@ mod run;
 
 use crate::args::{Args, Command, PluginCommand};
 use crate::exit::Exit;
+use cofferdam_app::places;
+use cofferdam_sandbox::{CompilerCommand, SandboxConfig};
 
 /// Carries out the command.
 pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
     match args.command {
         Command::Run(args) => run::run(args).await,
+        Command::Compile => compile::run(),
         Command::Plugin(PluginCommand::Inspect(args)) => plugin_inspect::run(&args),
         Command::Plugin(PluginCommand::Wit(args)) => plugin_wit::run(&args),
         Command::Plugin(PluginCommand::Call(args)) => plugin_call::run(args).await,
+    }
+}
+
+/// The sandbox of a command: compiled code is kept, and compiled in a process of its own.
+fn sandbox_config() -> SandboxConfig {
+    SandboxConfig {
+        cache: places::cache(),
+        compiler: Some(CompilerCommand::this_program(["compile"])),
+        ..SandboxConfig::default()
     }
 }

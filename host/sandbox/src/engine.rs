@@ -3,13 +3,17 @@
 //! Everything here is made once and shared by all plugins; what belongs to one call is in
 //! [`crate::state`].
 
+use crate::cache::{Cache, CacheConfig, CacheReport};
+use crate::compile::CompilerCommand;
 use crate::error::SandboxError;
 use crate::imports::HostImport;
 use crate::services::log::LogSink;
 use crate::state::State;
 use crate::ticker::Ticker;
 use crate::wit::v0_1;
+use sha2::{Digest as _, Sha256};
 use std::fmt;
+use std::hash::{Hash as _, Hasher};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,6 +46,11 @@ pub struct SandboxConfig {
     pub state_dir: Option<PathBuf>,
     /// Interfaces that plugins may import beside those of the contract and WASI; none if not set.
     pub imports: Vec<HostImport>,
+    /// Where compiled code is kept; without it every process compiles its plugins.
+    pub cache: Option<CacheConfig>,
+    /// The program that compiles plugins; without it they are compiled on a thread of this process,
+    /// which nothing can interrupt and which leaves its memory behind.
+    pub compiler: Option<CompilerCommand>,
 }
 
 impl Default for SandboxConfig {
@@ -55,6 +64,8 @@ impl Default for SandboxConfig {
             log: None,
             state_dir: None,
             imports: Vec::new(),
+            cache: None,
+            compiler: None,
         }
     }
 }
@@ -103,6 +114,8 @@ struct Shared {
     ticker: Ticker,
     slots: Semaphore,
     memory_total: Arc<AtomicUsize>,
+    /// The cache, or why there is none.
+    cache: Result<Cache, String>,
     /// Taken out when the sandbox ends.
     runtime: Option<Runtime>,
 }
@@ -111,6 +124,8 @@ struct Shared {
 pub(crate) struct Machine {
     pub(crate) engine: Engine,
     pub(crate) linker: Linker<State>,
+    /// Stands for the engine's version, its settings and the features of the processor.
+    pub(crate) fingerprint: [u8; 32],
 }
 
 /// Core instances for each slot: a component in Python has 14, with adapters and shims more.
@@ -134,6 +149,10 @@ impl Sandbox {
                 ticker,
                 slots: Semaphore::new(config.slots as usize),
                 memory_total: Arc::default(),
+                cache: match &config.cache {
+                    Some(cache) => Cache::open(cache),
+                    None => Err("compiled code is not kept".into()),
+                },
                 runtime: Some(guest_runtime(config.workers)?),
                 config,
             }),
@@ -152,6 +171,21 @@ impl Sandbox {
     /// Where memories come from on this machine.
     pub fn allocation(&self) -> Allocation {
         self.shared.allocation
+    }
+
+    /// Why compiled code is not kept, if it is not.
+    pub fn cache_problem(&self) -> Option<&str> {
+        self.shared.cache.as_ref().err().map(String::as_str)
+    }
+
+    /// Hashes all compiled code that is kept and removes what is not intact; none if nothing is
+    /// kept. Takes a second for each gigabyte or so.
+    pub fn verify_cache(&self) -> Option<CacheReport> {
+        self.cache().map(Cache::verify)
+    }
+
+    pub(crate) fn cache(&self) -> Option<&Cache> {
+        self.shared.cache.as_ref().ok()
     }
 
     pub(crate) fn config(&self) -> &SandboxConfig {
@@ -276,8 +310,30 @@ impl Machine {
         for import in &config.imports {
             import.link(&mut linker).map_err(|error| import_error(import, error))?;
         }
-        Ok(Self { engine, linker })
+        Ok(Self { fingerprint: fingerprint(&engine), engine, linker })
     }
+}
+
+/// A digest of whatever makes compiled code fit an engine.
+fn fingerprint(engine: &Engine) -> [u8; 32] {
+    struct Sha(Sha256);
+    impl Hasher for Sha {
+        fn write(&mut self, bytes: &[u8]) {
+            self.0.update(bytes);
+        }
+        fn finish(&self) -> u64 {
+            0
+        }
+    }
+    let mut hasher = Sha(Sha256::new());
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    hasher.0.finalize().into()
+}
+
+/// An engine that only compiles: its code fits every engine of these settings, and it reserves no
+/// memory for guests.
+pub(crate) fn compiling_engine(config: &SandboxConfig, fuel: bool) -> wasmtime::Result<Engine> {
+    Engine::new(&engine_config(config, Allocation::OnDemand, fuel))
 }
 
 /// Everything that the host offers. What is not granted is refused when it is used.
@@ -349,4 +405,25 @@ fn pool(slots: u32, allocation: Allocation) -> PoolingAllocationConfig {
         _ => pool.linear_memory_keep_resident(64 << 10).table_keep_resident(16 << 10),
     };
     pool
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compiled_code_fits_whatever_the_allocation() {
+        let config = SandboxConfig { slots: 2, ..SandboxConfig::default() };
+        for fuel in [true, false] {
+            let compiling = fingerprint(&compiling_engine(&config, fuel).expect("an engine"));
+            for allocation in Allocation::BEST_FIRST {
+                if let Ok(machine) = Machine::new(&config, allocation, fuel) {
+                    assert_eq!(machine.fingerprint, compiling, "{allocation} fuel {fuel}");
+                }
+            }
+        }
+        let other = compiling_engine(&config, true).expect("an engine");
+        let one = compiling_engine(&config, false).expect("an engine");
+        assert_ne!(fingerprint(&one), fingerprint(&other), "a setting that changes the code");
+    }
 }

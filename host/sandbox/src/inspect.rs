@@ -6,7 +6,7 @@ mod sniff;
 
 use crate::imports::HostImport;
 use crate::text::visible;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use wasmparser::{ComponentName, Encoding, KnownCustom, Parser, Payload};
@@ -29,7 +29,7 @@ pub struct Refused {
 }
 
 /// What a plugin says of itself and needs. All of it comes from the file, so all of it is claims.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Inspection {
     /// Size of the binary component in bytes.
     pub size_bytes: u64,
@@ -52,7 +52,7 @@ pub struct Inspection {
 }
 
 /// Which parts of the contract a plugin fills.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Roles {
     /// It offers tools.
     pub tools: bool,
@@ -65,7 +65,7 @@ pub struct Roles {
 }
 
 /// Texts that the author put into the component.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Metadata {
     /// The component's name.
     pub name: Option<String>,
@@ -86,7 +86,7 @@ pub struct Metadata {
 }
 
 /// How much there is to compile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CodeSize {
     /// Core modules.
     pub modules: u64,
@@ -139,8 +139,13 @@ pub(crate) fn inspect_for(bytes: &[u8], offered: &[HostImport]) -> Result<Inspec
 
 /// SHA-256 in lower-case hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Bytes in lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
+    bytes.iter().fold(String::with_capacity(64), |mut hex, byte| {
         // Writing to a string cannot fail.
         let _ = write!(hex, "{byte:02x}");
         hex

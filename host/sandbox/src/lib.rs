@@ -6,6 +6,7 @@
 //! those of the agent loop. Whatever a guest does, its call ends as a value with a [`Receipt`].
 
 mod brake;
+mod cache;
 mod call;
 mod compile;
 mod cut;
@@ -28,6 +29,8 @@ mod ticker;
 mod tool;
 mod wit;
 
+pub use cache::{CacheConfig, CacheReport};
+pub use compile::{CompilerCommand, serve_compiler};
 pub use declare::{RefusedTool, ToolSpec};
 pub use engine::{Allocation, Sandbox, SandboxConfig};
 pub use error::{Failure, LoadError, SandboxError, Stop};

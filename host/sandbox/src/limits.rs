@@ -160,6 +160,8 @@ limits! {
     component_mib: u64 = 64, 1 ..= 1_024;
     /// KiB of the largest function of the component; compiling one takes time that nothing can cut.
     function_kib: u64 = 1_024, 1 ..= 7_475;
+    /// MiB of its compiled code: two or three times the component.
+    compiled_mib: u64 = 256, 1 ..= 4_096;
     /// Seconds of compiling.
     compile_seconds: u64 = 120, 1 ..= 3_600;
 }

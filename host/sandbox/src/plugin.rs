@@ -3,19 +3,22 @@
 //! Nothing of a plugin runs before its digest, its kind, its size and its imports are checked, and
 //! the first thing that runs, `list-tools`, runs without any grant.
 
+mod load;
+mod source;
+mod terms;
+
+pub(crate) use load::within_compiled;
+pub use source::{Code, PluginSource};
+
 use crate::call::{Ended, Entry, GuestCall, Job, Reply};
-use crate::compile::compile;
 use crate::declare::{self, RefusedTool, ToolSpec};
 use crate::engine::{Machine, Sandbox};
 use crate::error::LoadError;
-use crate::grants::{Access, FileGrant, Grants};
+use crate::grants::Grants;
 use crate::hook::PluginHook;
-use crate::imports::HostImport;
-use crate::inspect::{Inspection, component_bytes, inspect_for, sha256_hex};
-use crate::limits::{Limits, kib};
+use crate::inspect::Inspection;
+use crate::limits::Limits;
 use crate::nearest::nearest_of;
-use crate::services::kv::KeyValue;
-use crate::services::secret::Secret;
 use crate::state::{State, Terms};
 use crate::tool::PluginTool;
 use crate::wit::v0_1::Exports;
@@ -23,37 +26,13 @@ use cofferdam_agent::AbortSignal;
 use cofferdam_agent::hook::{AfterHook, BeforeHook};
 use cofferdam_agent::progress::Progress;
 use cofferdam_agent::tool::{Outcome, Tool, ToolFailure};
-use std::path::PathBuf;
+use load::Compiled;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use terms::terms;
 use tokio::sync::Semaphore;
 use wasmtime::component::InstancePre;
-
-/// Bytes of a page of linear memory.
-const WASM_PAGE: u64 = 65_536;
-
-/// Where a plugin comes from.
-#[derive(Debug, Clone)]
-pub struct PluginSource {
-    /// The operator's name of the plugin.
-    pub name: String,
-    /// The component.
-    pub code: Code,
-    /// The SHA-256 that was allowed, of the file as it is; none takes any.
-    pub sha256: Option<String>,
-    /// Whether WebAssembly text is taken as well.
-    pub accept_text: bool,
-}
-
-/// The component of a plugin.
-#[derive(Debug, Clone)]
-pub enum Code {
-    /// A file to read.
-    Path(PathBuf),
-    /// Bytes at hand.
-    Bytes(Vec<u8>),
-}
 
 /// A plugin that is ready to be called. Cheap to clone.
 #[derive(Clone)]
@@ -63,7 +42,7 @@ pub struct Plugin {
     refused: Arc<[RefusedTool]>,
     listing: Option<Arc<crate::Receipt>>,
     inspection: Arc<Inspection>,
-    compile_time: Duration,
+    compile_time: Option<Duration>,
 }
 
 /// What calls need of a plugin.
@@ -105,23 +84,22 @@ pub enum ChoiceError {
 }
 
 impl Plugin {
-    /// Loads a plugin: digest, inspection, compilation, linking, the list of its tools.
+    /// Loads a plugin: digest, inspection, compilation or the code that is kept, linking, the list of
+    /// its tools.
     pub async fn load(
         sandbox: &Sandbox,
         source: PluginSource,
         limits: Limits,
         grants: Grants,
     ) -> Result<Self, LoadError> {
-        let (inspection, bytes) = read(&source, &limits, &sandbox.config().imports)?;
         let machine = sandbox
             .machine(limits.fuel.is_some())
             .map_err(|error| LoadError::Sandbox(error.to_string()))?;
-        let started = Instant::now();
-        let component = compile(sandbox, &machine.engine, bytes, limits.compile_seconds).await?;
-        let compile_time = started.elapsed();
+        let Compiled { component, inspection, time } =
+            load::compiled(sandbox, &machine, &source, &limits).await?;
         let pre = machine.linker.instantiate_pre(&component).map_err(link_error)?;
         let exports = Exports::find(&pre, inspection.roles).map_err(link_error)?;
-        let weight = weight(&component, &limits, sandbox.config().slots)?;
+        let weight = load::weight(&component, &limits, sandbox.config().slots)?;
         let loaded = Loaded {
             sandbox: sandbox.clone(),
             machine,
@@ -132,7 +110,7 @@ impl Plugin {
             waiting: AtomicU64::new(0),
             weight,
         };
-        Self::ready(loaded, Arc::new(inspection), compile_time).await
+        Self::ready(loaded, Arc::new(inspection), time).await
     }
 
     /// The same component as another plugin, with the same limits and grants: it is asked for its
@@ -149,14 +127,14 @@ impl Plugin {
             waiting: AtomicU64::new(0),
             weight: *weight,
         };
-        Self::ready(loaded, self.inspection.clone(), Duration::ZERO).await
+        Self::ready(loaded, self.inspection.clone(), None).await
     }
 
     /// Asks what is linked for its tools.
     async fn ready(
         loaded: Loaded,
         inspection: Arc<Inspection>,
-        compile_time: Duration,
+        compile_time: Option<Duration>,
     ) -> Result<Self, LoadError> {
         let mut plugin = Self {
             loaded: Arc::new(loaded),
@@ -225,8 +203,8 @@ impl Plugin {
         self.listing.as_ref()
     }
 
-    /// How long it took to compile.
-    pub fn compile_time(&self) -> Duration {
+    /// How long it took to compile; none if the code was at hand.
+    pub fn compile_time(&self) -> Option<Duration> {
         self.compile_time
     }
 
@@ -330,131 +308,13 @@ impl Plugin {
     }
 }
 
-/// Reads a plugin's file and looks at it, without running or compiling anything.
-fn read(
-    source: &PluginSource,
-    limits: &Limits,
-    offered: &[HostImport],
-) -> Result<(Inspection, Vec<u8>), LoadError> {
-    let file = match &source.code {
-        Code::Bytes(bytes) => bytes.clone(),
-        Code::Path(path) => read_file(path, limits)?,
-    };
-    within("bytes of component", file.len() as u64, limits.component_mib << 20, "component_mib")?;
-    if let Some(pinned) = &source.sha256 {
-        let found = sha256_hex(&file);
-        if !pinned.eq_ignore_ascii_case(&found) {
-            return Err(LoadError::Digest { pinned: pinned.clone(), found });
-        }
-    }
-    let bytes = component_bytes(&file, source.accept_text)?.into_owned();
-    let inspection = inspect_for(&bytes, offered)?;
-    let largest = inspection.code.largest_function_bytes;
-    within(
-        "bytes in its largest function",
-        largest,
-        kib(limits.function_kib) as u64,
-        "function_kib",
-    )?;
-    Ok((inspection, bytes))
-}
-
-/// Reads a file up to the limit, so that one that never ends is no way to fill the host's memory.
-fn read_file(path: &PathBuf, limits: &Limits) -> Result<Vec<u8>, LoadError> {
-    use std::io::Read as _;
-    let failed = |error| LoadError::Read { path: path.display().to_string(), error };
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.is_dir() {
-        return Err(failed(std::io::ErrorKind::IsADirectory.into()));
-    }
-    file.take((limits.component_mib << 20) + 1).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(bytes)
-}
-
 /// As many places as calls of the plugin may run at the same time.
 fn slots(limits: &Limits) -> Semaphore {
     Semaphore::new(usize::try_from(limits.concurrent_calls).unwrap_or(Semaphore::MAX_PERMITS))
 }
 
-fn within(what: &'static str, found: u64, limit: u64, key: &'static str) -> Result<(), LoadError> {
-    if found <= limit { Ok(()) } else { Err(LoadError::TooLarge { what, found, limit, key }) }
-}
-
-/// How many slots one call takes, after a look at what the component needs before it runs.
-fn weight(
-    component: &wasmtime::component::Component,
-    limits: &Limits,
-    slots: u32,
-) -> Result<u32, LoadError> {
-    // None if the component brings memories in from outside, which the contract has no way to do.
-    let Some(needs) = component.resources_required() else { return Ok(1) };
-    let memory = needs.max_initial_memory_size.unwrap_or_default().saturating_mul(WASM_PAGE);
-    within("bytes of memory at its start", memory, limits.memory_bytes() as u64, "memory_mib")?;
-    within("tables", needs.num_tables.into(), limits.tables, "tables")?;
-    within("memories", needs.num_memories.into(), slots.into(), "memory_mib")?;
-    Ok(needs.num_memories.max(1))
-}
-
 fn link_error(error: wasmtime::Error) -> LoadError {
     LoadError::Link(crate::text::visible(&format!("{error:#}"), 500))
-}
-
-/// The terms of a plugin's calls: limits, grants, and the values that grants stand for.
-fn terms(
-    sandbox: &Sandbox,
-    name: String,
-    limits: Limits,
-    grants: Grants,
-) -> Result<Terms, LoadError> {
-    grants.files.iter().try_for_each(check_directory)?;
-    let env =
-        grants.env.iter().filter_map(|key| Some((key.clone(), std::env::var(key).ok()?))).collect();
-    let secrets = grants
-        .secrets
-        .iter()
-        .map(Secret::from_grant)
-        .collect::<Result<_, _>>()
-        .map_err(|problem| LoadError::Grant { grant: "secrets".into(), problem })?;
-    let key_value = match grants.kv_kib {
-        Some(quota) => Some(Arc::new(open_store(sandbox, &name, kib(quota))?)),
-        None => None,
-    };
-    Ok(Terms {
-        plugin: name.into(),
-        limits,
-        log_sink: sandbox.config().log.clone(),
-        key_value,
-        env,
-        secrets,
-        grants,
-    })
-}
-
-/// A granted directory that is not there is found when the plugin is loaded, not in its first call.
-fn check_directory(grant: &FileGrant) -> Result<(), LoadError> {
-    let refuse = |problem: String| LoadError::Grant {
-        grant: format!("files {}", grant.host.display()),
-        problem,
-    };
-    let found = std::fs::metadata(&grant.host).map_err(|error| refuse(error.to_string()))?;
-    match (found.is_dir(), grant.access) {
-        (true, Access::ReadOnly | Access::ReadWrite) => Ok(()),
-        (false, _) => {
-            Err(refuse("it is not a directory; grant the directory that holds it".into()))
-        }
-    }
-}
-
-fn open_store(sandbox: &Sandbox, name: &str, quota: usize) -> Result<KeyValue, LoadError> {
-    // The name is the operator's, yet a digest of it is a file name everywhere.
-    let path = sandbox
-        .config()
-        .state_dir
-        .as_ref()
-        .map(|dir| dir.join("kv").join(sha256_hex(name.as_bytes())));
-    KeyValue::open(path, quota)
-        .map_err(|error| LoadError::Grant { grant: "kv".into(), problem: error.to_string() })
 }
 
 /// An ended call of another kind than was asked for, which no contract produces.

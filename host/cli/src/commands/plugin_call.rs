@@ -71,7 +71,8 @@ async fn load(args: &CallArgs, limits: Limits, grants: Grants) -> anyhow::Result
         sha256: None,
         accept_text: true,
     };
-    let sandbox = Sandbox::new(SandboxConfig::default())?;
+    // One call, at most with as many memories as a component of another language has.
+    let sandbox = Sandbox::new(SandboxConfig { slots: 4, ..super::sandbox_config() })?;
     let plugin = Plugin::load(&sandbox, source, limits, grants).await;
     plugin.with_context(|| format!("{file} cannot be loaded"))
 }

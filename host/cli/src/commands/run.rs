@@ -14,7 +14,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let prompt = prompt(args.prompt.as_deref()).refused()?;
     let config = Config::read(&args.config).refused()?;
     let pinning = if args.allow_unpinned { Pinning::Optional } else { Pinning::Required };
-    let options = Options { pinning, ..Options::default() };
+    let options = Options { pinning, sandbox: super::sandbox_config(), ..Options::default() };
     let Assembled { agent, notices, .. } = assemble(&config, options).await.refused()?;
     for notice in notices {
         Output::Err.line(&format!("note: {notice}"));
