@@ -12,7 +12,6 @@ use cofferdam_sandbox::{
     CacheConfig, Code, Grants, Limits, LoadError, Plugin, PluginSource, Sandbox, SandboxConfig,
     sha256_hex,
 };
-use futures::executor::block_on;
 use guest::Guest;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -324,4 +323,8 @@ fn a_doctor_reads_every_byte() {
     let report = bench.sandbox.verify_cache().unwrap();
     assert_eq!(report.disguised, [bench.path("guest.wasm").canonicalize().unwrap()]);
     assert!(!note.exists());
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }

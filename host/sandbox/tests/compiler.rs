@@ -8,7 +8,6 @@ mod guest;
 use cofferdam_sandbox::{
     Code, CompilerCommand, Grants, Limits, Plugin, PluginSource, Sandbox, SandboxConfig,
 };
-use futures::executor::block_on;
 use guest::Guest;
 use std::ffi::OsString;
 
@@ -70,4 +69,8 @@ fn running(argument: &str) -> bool {
         std::fs::read(process.path().join("cmdline"))
             .is_ok_and(|line| line.split(|byte| *byte == 0).any(|part| part == argument.as_bytes()))
     })
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
