@@ -5,7 +5,8 @@ use crate::config::{
     AfterFailureEntry, BeforeFailureEntry, Config, ConfigError, HookEntry, HookPoint, ModelEntry,
     RewritesEntry, ToolExecutionEntry,
 };
-use crate::registry::{Pinning, Registry, RegistryError};
+use crate::registry::{Pinning, Registered, Registry, RegistryError};
+use crate::session::{self, Recorder, SessionError, format};
 use cofferdam_agent::config::{
     AfterEntry, AfterFailure, BeforeEntry, BeforeFailure, Guards, Rewrites, ToolExecution,
     ToolFilter,
@@ -28,6 +29,8 @@ pub struct Options {
     pub approver: Option<Arc<dyn Approver>>,
     /// The sandbox's own settings.
     pub sandbox: SandboxConfig,
+    /// Where the runs are recorded. An old session gives the agent its transcript.
+    pub session: Option<Recorder>,
 }
 
 /// An agent with what it stands on.
@@ -38,6 +41,8 @@ pub struct Assembled {
     pub registry: Registry,
     /// What the operator should know, a sentence each: tools that are not offered, and why.
     pub notices: Vec<String>,
+    /// Where the runs are recorded.
+    pub session: Option<Arc<Recorder>>,
 }
 
 /// A configuration that no agent can be made of.
@@ -73,6 +78,9 @@ pub enum AssembleError {
     /// A plugin cannot be loaded.
     #[error(transparent)]
     Registry(#[from] RegistryError),
+    /// The session cannot be written.
+    #[error(transparent)]
+    Session(#[from] SessionError),
 }
 
 /// Makes an agent of a configuration. Nothing of a plugin runs before every check has passed, save
@@ -81,7 +89,12 @@ pub async fn assemble(config: &Config, options: Options) -> Result<Assembled, As
     let model = model(config.model.as_ref().ok_or(AssembleError::NoModel)?)?;
     let sandbox = Sandbox::new(options.sandbox)?;
     let registry = Registry::load(&sandbox, config, options.pinning).await?;
-    let toolset = Toolset::new(registry.tools(), Rules::Portable);
+    let session = options.session.map(Arc::new);
+    let toolset = match &session {
+        Some(session) => session::witnessed(registry.tools(), session).collect::<Vec<_>>(),
+        None => registry.tools().collect(),
+    };
+    let toolset = Toolset::new(toolset, Rules::Portable);
     let notices = notices(&registry, &toolset);
     let settings = Settings::new(model)
         .with_toolset(toolset)
@@ -99,7 +112,36 @@ pub async fn assemble(config: &Config, options: Options) -> Result<Assembled, As
     agent.approver = options
         .approver
         .map(|approver| Arc::new(TimeLimited::new(approver, seconds)) as Arc<dyn Approver>);
-    Ok(Assembled { agent: Agent::new(agent), registry, notices })
+    Ok(Assembled { agent: recorded(agent, &session, config, &registry)?, registry, notices, session })
+}
+
+/// The agent, with its session begun: as its journal, as its first observer, and as the one that
+/// knows what was said before.
+fn recorded(
+    mut agent: AgentConfig,
+    session: &Option<Arc<Recorder>>,
+    config: &Config,
+    registry: &Registry,
+) -> Result<Agent, SessionError> {
+    let Some(session) = session else { return Ok(Agent::new(agent)) };
+    let setup = format::Setup {
+        config: Some(session::absolute(&config.path)),
+        plugins: registry.iter().map(plugin_entry).collect(),
+        ..format::Setup::of(&agent)
+    };
+    agent.messages = session.begin(setup)?;
+    agent.journal = Some(session.clone());
+    let agent = Agent::new(agent);
+    agent.subscribe(session.clone()).detach();
+    Ok(agent)
+}
+
+fn plugin_entry(registered: &Registered) -> format::PluginEntry {
+    format::PluginEntry {
+        name: registered.entry.name.clone(),
+        path: registered.entry.path.display().to_string(),
+        sha256: registered.plugin.inspection().sha256.clone(),
+    }
 }
 
 fn model(entry: &ModelEntry) -> Result<Arc<dyn Model>, AssembleError> {

@@ -25,6 +25,12 @@ pub struct Config {
     /// When a person is asked.
     #[serde(default)]
     pub approval: ApprovalEntry,
+    /// Where runs are recorded.
+    #[serde(default)]
+    pub session: SessionEntry,
+    /// Where the file is.
+    #[serde(skip)]
+    pub path: PathBuf,
 }
 
 /// `[model]`: which model answers.
@@ -185,6 +191,22 @@ impl Default for ApprovalEntry {
     }
 }
 
+/// `[session]`: where runs are recorded.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SessionEntry {
+    /// Whether they are.
+    pub record: bool,
+    /// The folder of the session files; a folder of the person's own state by default.
+    pub dir: Option<PathBuf>,
+}
+
+impl Default for SessionEntry {
+    fn default() -> Self {
+        Self { record: true, dir: None }
+    }
+}
+
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -228,7 +250,7 @@ impl Config {
             .map_err(|problem| ConfigError::Format { path: path.into(), problem })?;
         config.check().map_err(|problem| ConfigError::Meaning { path: path.into(), problem })?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        Ok(config.relative_to(folder))
+        Ok(Config { path: path.into(), ..config.relative_to(folder) })
     }
 
     /// The entry of the plugin whose file this is.
@@ -286,6 +308,9 @@ impl Config {
             entry.path = folder.join(&entry.path);
             entry.grants = std::mem::take(&mut entry.grants).relative_to(folder);
         }
+        if let Some(dir) = &mut self.session.dir {
+            *dir = folder.join(&*dir);
+        }
         self
     }
 }
@@ -309,6 +334,7 @@ mod tests {
         let config = parse(
             r#"
             model = { provider = "scripted", script = "answers.json" }
+            session = { dir = "sessions" }
             [[plugins]]
             name = "files"
             path = "../files.wasm"
@@ -322,6 +348,7 @@ mod tests {
         .unwrap();
         let Some(ModelEntry::Scripted { script }) = &config.model else { panic!("no model") };
         assert_eq!(script, Path::new("conf/answers.json"));
+        assert_eq!(config.session.dir.as_deref(), Some(Path::new("conf/sessions")));
         assert_eq!(config.plugins[0].path, Path::new("conf/../files.wasm"));
         assert_eq!(config.plugins[0].grants.files[0].host, Path::new("conf/work"));
         assert_eq!(config.plugins[0].limits.wall_ms, 5000);

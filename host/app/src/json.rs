@@ -1,5 +1,7 @@
 //! Messages and events as JSON: the one place where values of the loop become the field names that
-//! scripts, session files and recorded traces know.
+//! scripts, session files and recorded traces know. [`read`] is the way back.
+
+pub mod read;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -141,6 +143,9 @@ fn hook_record(record: &HookRecord) -> Value {
         }
         HookAction::Asked(decision) => {
             fields.insert("approved".into(), decision.is_approved().into());
+            if let Decision::Unanswered { .. } = decision {
+                fields.insert("answered".into(), false.into());
+            }
             put(&mut fields, "reason", reason(decision));
             "asked"
         }
@@ -175,16 +180,23 @@ fn execution_end(call: &CallEvent<'_>, end: &CallEnd) -> Value {
     if let Value::Object(fields) = &mut value {
         // The recorded traces have the arguments in start and update events only.
         fields.shift_remove("args");
-        fields.insert("result".into(), tool_result(&end.result));
-        fields.insert("is_error".into(), end.is_error.into());
-        put(fields, "ended_by", end.ended_by.clone());
-        fields.insert("duration_ms".into(), milliseconds(end.duration));
-        put(fields, "receipt", end.receipt.as_ref().map(|receipt| receipt.to_json()));
-        if !end.hooks.is_empty() {
-            fields.insert("hooks".into(), end.hooks.iter().map(hook_record).collect());
-        }
+        fields.extend(call_end(end));
     }
     value
+}
+
+/// What a call came to, as fields: result, cost, and what the hooks did.
+pub fn call_end(end: &CallEnd) -> Map<String, Value> {
+    let mut fields = Map::new();
+    fields.insert("result".into(), tool_result(&end.result));
+    fields.insert("is_error".into(), end.is_error.into());
+    put(&mut fields, "ended_by", end.ended_by.clone());
+    fields.insert("duration_ms".into(), milliseconds(end.duration));
+    put(&mut fields, "receipt", end.receipt.as_ref().map(|receipt| receipt.to_json()));
+    if !end.hooks.is_empty() {
+        fields.insert("hooks".into(), end.hooks.iter().map(hook_record).collect());
+    }
+    fields
 }
 
 fn of_call<const N: usize>(kind: &str, call: &CallEvent<'_>, more: [(&str, Value); N]) -> Value {

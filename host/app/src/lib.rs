@@ -22,6 +22,7 @@ pub mod json;
 pub mod patterns;
 pub mod places;
 pub mod registry;
+pub mod session;
 
 pub use assemble::{AssembleError, Assembled, Options, assemble};
 pub use config::{Config, ConfigError};

@@ -106,6 +106,11 @@ impl Registry {
         self.plugins.iter().find(|registered| registered.entry.name == name)
     }
 
+    /// The plugins, in the order of the configuration.
+    pub fn iter(&self) -> impl Iterator<Item = &Registered> {
+        self.plugins.iter()
+    }
+
     /// The tools of all plugins, in the order of the configuration.
     pub fn tools(&self) -> impl Iterator<Item = Arc<dyn Tool>> {
         self.plugins.iter().flat_map(|registered| registered.tools.iter().cloned())

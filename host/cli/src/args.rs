@@ -11,6 +11,8 @@ use std::path::PathBuf;
     after_help = "Exit codes: 0 done, 1 failed, 2 refused before anything ran, 130 aborted.\n\n\
         Examples:\n  \
         cofferdam run --config cofferdam.toml \"What does this project do?\"\n  \
+        cofferdam run --continue \"And who wrote it?\"\n  \
+        cofferdam session list\n  \
         cofferdam plugin inspect calc.wasm\n  \
         cofferdam plugin call calc.wasm calc '{\"expressions\": [\"1/3 + 1/6\"]}'"
 )]
@@ -26,6 +28,9 @@ pub(crate) enum Command {
     /// Look at plugins and try them, without an agent.
     #[command(subcommand)]
     Plugin(PluginCommand),
+    /// Look at the sessions that runs left, export them and play them again.
+    #[command(subcommand)]
+    Session(SessionCommand),
     /// Compile a component for the host that started this process.
     #[command(hide = true)]
     Compile,
@@ -36,11 +41,15 @@ pub(crate) enum Command {
 #[command(
     after_help = "Events go to standard output as they happen; with --print only the answer does, and \
         the events go to standard error. Ctrl-C aborts the run, a second one leaves at once.\n\n\
+        What happens is kept in a session file as it happens. --continue goes on with the latest \
+        session of the operator's file; without a prompt, from where it stopped.\n\n\
         Exit codes: 0 answered, 1 the model failed, 2 refused before it ran, 130 aborted.\n\n\
-        Example: cofferdam run --print --config cofferdam.toml \"What does this project do?\""
+        Examples:\n  \
+        cofferdam run --print --config cofferdam.toml \"What does this project do?\"\n  \
+        cofferdam run --continue \"And who wrote it?\""
 )]
 pub(crate) struct RunArgs {
-    /// What to do; read from standard input if it is `-` or absent.
+    /// What to do; read from standard input if it is `-`, or absent in a new session.
     pub(crate) prompt: Option<String>,
     /// The operator's file.
     #[arg(long, value_name = "FILE", default_value = "cofferdam.toml")]
@@ -54,6 +63,56 @@ pub(crate) struct RunArgs {
     /// Load plugins whose entry has no sha256.
     #[arg(long)]
     pub(crate) allow_unpinned: bool,
+    /// Go on with the latest session of the operator's file.
+    #[arg(long = "continue", conflicts_with = "session")]
+    pub(crate) continue_latest: bool,
+    /// Go on with this session: its id or the beginning of it, its file, or `latest`.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Keep no session file.
+    #[arg(long, conflicts_with_all = ["continue_latest", "session"])]
+    pub(crate) no_session: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// List the sessions, the latest last.
+    #[command(after_help = "Example: cofferdam session list --json")]
+    List(SessionListArgs),
+    /// Show what happened in a session, as `run` shows it.
+    #[command(after_help = "Example: cofferdam session show latest")]
+    Show(SessionArgs),
+}
+
+/// List the sessions.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SessionListArgs {
+    #[command(flatten)]
+    pub(crate) folder: SessionFolder,
+    /// Print one line of JSON for each.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which session.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SessionArgs {
+    /// Its id or the beginning of it, its file, or `latest`.
+    #[arg(value_name = "ID")]
+    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) folder: SessionFolder,
+}
+
+/// Where sessions are.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SessionFolder {
+    /// The folder of the session files.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// The operator's file that names the folder; cofferdam.toml if there is one here.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -5,8 +5,11 @@ mod plugin_call;
 mod plugin_inspect;
 mod plugin_wit;
 mod run;
+mod session;
+mod session_list;
+mod session_show;
 
-use crate::args::{Args, Command, PluginCommand};
+use crate::args::{Args, Command, PluginCommand, SessionCommand};
 use crate::exit::Exit;
 use cofferdam_app::places;
 use cofferdam_sandbox::{CompilerCommand, SandboxConfig};
@@ -19,6 +22,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Plugin(PluginCommand::Inspect(args)) => plugin_inspect::run(&args),
         Command::Plugin(PluginCommand::Wit(args)) => plugin_wit::run(&args),
         Command::Plugin(PluginCommand::Call(args)) => plugin_call::run(args).await,
+        Command::Session(SessionCommand::List(args)) => session_list::run(&args),
+        Command::Session(SessionCommand::Show(args)) => session_show::run(&args),
     }
 }
 
