@@ -7,14 +7,17 @@ mod calls;
 mod languages;
 mod refusals;
 mod runs;
+mod sessions;
 mod unruly;
 
 use std::process::Command;
 
-/// The binary `cofferdam`, with a folder of compiled code that all tests share.
+/// The binary `cofferdam`, with a folder of compiled code that all tests share. Its sessions stay
+/// among the build's files.
 fn cofferdam() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cofferdam"));
     let cache = concat!(env!("CARGO_TARGET_TMPDIR"), "/compiled");
     command.env("COFFERDAM_CACHE_DIR", cache);
+    command.env("COFFERDAM_STATE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"));
     command
 }

@@ -31,7 +31,7 @@ impl Setup {
         command
     }
 
-    fn run(&self, more: &[&str]) -> Ran {
+    pub(crate) fn run(&self, more: &[&str]) -> Ran {
         run(&mut self.command(more))
     }
 

@@ -112,7 +112,12 @@ pub async fn assemble(config: &Config, options: Options) -> Result<Assembled, As
     agent.approver = options
         .approver
         .map(|approver| Arc::new(TimeLimited::new(approver, seconds)) as Arc<dyn Approver>);
-    Ok(Assembled { agent: recorded(agent, &session, config, &registry)?, registry, notices, session })
+    Ok(Assembled {
+        agent: recorded(agent, &session, config, &registry)?,
+        registry,
+        notices,
+        session,
+    })
 }
 
 /// The agent, with its session begun: as its journal, as its first observer, and as the one that

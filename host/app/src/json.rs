@@ -10,7 +10,7 @@ use cofferdam_agent::hook::Decision;
 use cofferdam_agent::message::{
     Arguments, AssistantBlock, AssistantMessage, Content, Message, StopReason, ToolCall, Usage,
 };
-use cofferdam_agent::model::Step;
+use cofferdam_agent::model::{Retry, Step};
 use cofferdam_agent::tool::ToolResult;
 use serde_json::{Map, Value, json};
 
@@ -19,13 +19,11 @@ pub fn event(event: &Event<'_>) -> Value {
     match event {
         Event::AgentStart => json!({"type": "agent_start"}),
         Event::TurnStart => json!({"type": "turn_start"}),
-        Event::ModelRetry { retry } => json!({
-            "type": "model_retry",
-            "retry": retry.retry,
-            "retries_max": retry.retries_max,
-            "wait_ms": milliseconds(retry.wait),
-            "problem": retry.problem,
-        }),
+        Event::ModelRetry { retry } => {
+            let mut fields = object(json!({"type": "model_retry"}));
+            fields.extend(self::retry(retry));
+            Value::Object(fields)
+        }
         Event::MessageStart { message } => {
             json!({"type": "message_start", "message": self::message(message)})
         }
@@ -183,6 +181,16 @@ fn execution_end(call: &CallEvent<'_>, end: &CallEnd) -> Value {
         fields.extend(call_end(end));
     }
     value
+}
+
+/// A request that is sent again, as fields.
+pub fn retry(retry: &Retry) -> Map<String, Value> {
+    object(json!({
+        "retry": retry.retry,
+        "retries_max": retry.retries_max,
+        "wait_ms": milliseconds(retry.wait),
+        "problem": retry.problem,
+    }))
 }
 
 /// What a call came to, as fields: result, cost, and what the hooks did.

@@ -21,6 +21,7 @@ pub mod config;
 pub mod json;
 pub mod patterns;
 pub mod places;
+pub mod receipt;
 pub mod registry;
 pub mod session;
 

@@ -19,9 +19,8 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-
 pub use events::as_events;
-pub use folder::{Sessions, absolute, read};
+pub use folder::{Listed, Sessions, absolute, read};
 pub use reader::{NoRecord, Record, Skipped};
 pub use recorder::{Recorder, TimeSource};
 pub use summary::Summary;
@@ -120,5 +119,6 @@ pub fn witnessed(
 pub fn local_time(at_us: u64) -> String {
     let time = i64::try_from(at_us).ok().and_then(|us| jiff::Timestamp::from_microsecond(us).ok());
     let zone = jiff::tz::TimeZone::system();
-    time.map(|time| time.to_zoned_datetime(zone).strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default()
+    time.map(|time| time.to_zoned_datetime(zone).strftime("%Y-%m-%d %H:%M").to_string())
+        .unwrap_or_default()
 }

@@ -2,11 +2,10 @@
 
 mod json;
 mod lines;
-mod receipt;
 
+pub(crate) use cofferdam_app::receipt::{summary, table as receipt_table};
 pub(crate) use json::JsonLines;
 pub(crate) use lines::{Lines, answer, partial_line};
-pub(crate) use receipt::{receipt_table, summary};
 
 use std::io::{self, Write};
 

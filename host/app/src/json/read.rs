@@ -9,6 +9,7 @@ use cofferdam_agent::message::{
     Arguments, AssistantBlock, AssistantMessage, Content, CustomMessage, Image, MalformedArguments,
     Message, StopReason, TextBlock, ThinkingBlock, ToolCall, ToolResultMessage, Usage, UserMessage,
 };
+use cofferdam_agent::model::Retry;
 use cofferdam_agent::receipt::{Receipt, SharedReceipt};
 use cofferdam_agent::tool::ToolResult;
 use serde_json::{Map, Value};
@@ -115,6 +116,8 @@ fn block(value: Value) -> Result<AssistantBlock, Unreadable> {
         "thinking" => AssistantBlock::Thinking(ThinkingBlock {
             thinking: fields.text("thinking")?,
             signature: fields.text_or_none("signature")?,
+            redacted: fields.flag_or_none("redacted")?.unwrap_or(false),
+            id: fields.text_or_none("id")?,
         }),
         "tool_call" => AssistantBlock::ToolCall(tool_call(fields)?),
         _ => return Err(Unreadable(format!("an answer has a block of the unknown type `{kind}`"))),
@@ -132,7 +135,7 @@ fn tool_call(mut fields: Fields) -> Result<ToolCall, Unreadable> {
         name: fields.text("name")?,
         arguments: arguments(fields.any("arguments")?)?,
         malformed,
-        signature: fields.text_or_none("signature")?,
+        signature: fields.text_or_none("thought_signature")?,
     })
 }
 
@@ -157,10 +160,10 @@ fn content(value: Value) -> Result<Content, Unreadable> {
 fn usage(value: &Value) -> Usage {
     let of = |key: &str| value.get(key).and_then(Value::as_u64).unwrap_or(0);
     Usage {
-        input: of("input"),
-        output: of("output"),
-        cache_read: of("cache_read"),
-        cache_write: of("cache_write"),
+        input: of("input_tokens"),
+        output: of("output_tokens"),
+        cache_read: of("cache_read_tokens"),
+        cache_write: of("cache_write_tokens"),
     }
 }
 
@@ -205,6 +208,17 @@ fn milliseconds(value: &Value) -> Result<Duration, Unreadable> {
         true => Ok(Duration::from_micros(us as u64)),
         false => Err(Unreadable(format!("{value} is no number of milliseconds"))),
     }
+}
+
+/// A request that was sent again.
+pub(crate) fn retry(fields: &mut Fields) -> Result<Retry, Unreadable> {
+    let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    Ok(Retry {
+        retry: small(fields.number("retry")?),
+        retries_max: small(fields.number("retries_max")?),
+        wait: milliseconds(&fields.any("wait_ms")?)?,
+        problem: fields.text("problem")?,
+    })
 }
 
 fn list(value: Value, key: &str) -> Result<impl Iterator<Item = Value> + use<>, Unreadable> {
@@ -295,14 +309,15 @@ mod tests {
                 {"type": "image", "data": "AQID", "mimeType": "image/png"},
             ]}),
             json!({"role": "assistant", "content": [
-                {"type": "thinking", "thinking": "hm", "signature": "s"},
+                {"type": "thinking", "thinking": "hm", "signature": "s", "redacted": true, "id": "i"},
                 {"type": "text", "text": "so", "signature": "s"},
                 {"type": "tool_call", "id": "c1", "name": "t", "arguments": {"b": 1, "a": [null]}},
                 {"type": "tool_call", "id": "c2", "name": "t", "arguments": {},
-                 "arguments_text": "{", "arguments_error": "cut", "signature": "s"},
+                 "arguments_text": "{", "arguments_error": "cut", "thought_signature": "s"},
             ], "stop_reason": "tool_use", "raw_stop_reason": "tools", "error_message": "x",
                "provider": "p", "model": "m",
-               "usage": {"input": 1, "output": 2, "cache_read": 3, "cache_write": 4}}),
+               "usage": {"input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3,
+                         "cache_write_tokens": 4}}),
             json!({"role": "tool_result", "tool_call_id": "c1", "tool_name": "t", "content": [],
                    "details": {"n": 1.5}, "is_error": true}),
             json!({"role": "note", "content": {"any": "thing"}}),

@@ -20,6 +20,7 @@ pub fn as_events(lines: &[Line], mut each: impl FnMut(&Event<'_>)) {
                 }
                 each(&Event::MessageEnd { message });
             }
+            Entry::ModelRetry(retry) => each(&Event::ModelRetry { retry }),
             Entry::CallStart { id, name } => {
                 let arguments = sent(answer, id);
                 let call = CallEvent { id, name, arguments: &arguments };

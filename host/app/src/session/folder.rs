@@ -18,23 +18,19 @@ pub struct Sessions {
     folder: PathBuf,
 }
 
+/// A file of the folder.
+#[derive(Debug)]
+pub struct Listed {
+    /// The session's id.
+    pub id: String,
+    /// The session in short, or why it cannot be read.
+    pub summary: Result<Summary, SessionError>,
+}
+
 impl Sessions {
     /// The sessions in this folder, which need not exist.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
-    }
-
-    /// The folder of a person who has not chosen one: `cofferdam/sessions` in `$XDG_STATE_HOME`, or
-    /// in `~/.local/state` (`%LOCALAPPDATA%` on Windows). None if there is no home.
-    pub fn default_folder() -> Option<PathBuf> {
-        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-        let state = match variable("XDG_STATE_HOME").map(PathBuf::from) {
-            // The specification has relative ones ignored.
-            Some(folder) if folder.is_absolute() => folder,
-            _ if cfg!(windows) => variable("LOCALAPPDATA")?.into(),
-            _ => Path::new(&variable("HOME")?).join(".local/state"),
-        };
-        Some(state.join("cofferdam").join("sessions"))
     }
 
     /// The folder.
@@ -108,14 +104,13 @@ impl Sessions {
         Err(SessionError::NoneOf { config, folder: self.folder.clone() })
     }
 
-    /// What there is in short, the oldest first, each with its id; `Err` says why a file of the
-    /// folder cannot be read.
-    pub fn list(&self) -> Result<Vec<(String, Result<Summary, SessionError>)>, SessionError> {
-        let summary = |id: String| {
+    /// What there is, the oldest first.
+    pub fn list(&self) -> Result<Vec<Listed>, SessionError> {
+        let listed = |id: String| {
             let summary = Summary::read(&self.path_of(&id));
-            (id, summary)
+            Listed { id, summary }
         };
-        Ok(self.ids()?.into_iter().map(summary).collect())
+        Ok(self.ids()?.into_iter().map(listed).collect())
     }
 
     /// The ids in the order of their times, which is that of their names.
@@ -145,8 +140,8 @@ impl Sessions {
 
 /// What a session file says.
 pub fn read(path: &Path) -> Result<Record, SessionError> {
-    let bytes = std::fs::read(path)
-        .map_err(|problem| SessionError::Read { path: path.into(), problem })?;
+    let bytes =
+        std::fs::read(path).map_err(|problem| SessionError::Read { path: path.into(), problem })?;
     Record::read(&bytes).map_err(|problem| SessionError::NoRecord { path: path.into(), problem })
 }
 

@@ -8,6 +8,7 @@ use crate::json;
 use crate::json::read::{self, Fields, Unreadable};
 use cofferdam_agent::event::CallEnd;
 use cofferdam_agent::message::{Arguments, Message};
+use cofferdam_agent::model::Retry;
 use cofferdam_agent::tool::{Execution, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -41,6 +42,8 @@ pub enum Entry {
     RunStart,
     /// `turn_start`: a model answer and its calls begin.
     TurnStart,
+    /// `model_retry`: a request failed and will be sent again.
+    ModelRetry(Retry),
     /// `message`: a message of the transcript, in transcript order.
     Message(Arc<Message>),
     /// `call_start`: a call enters preflight.
@@ -235,6 +238,7 @@ impl Entry {
             Self::RunStart => ("run_start", Value::Null),
             Self::TurnStart => ("turn_start", Value::Null),
             Self::Message(message) => ("message", json!({"message": json::message(message)})),
+            Self::ModelRetry(retry) => ("model_retry", Value::Object(json::retry(retry))),
             Self::CallStart { id, name } => ("call_start", of_call(id, name)),
             Self::CallPrepared { id, prepared: Ok(arguments) } => {
                 ("call_prepared", json!({"tool_call_id": id, "arguments": arguments}))
@@ -271,9 +275,11 @@ impl Entry {
             "run_start" => Self::RunStart,
             "turn_start" => Self::TurnStart,
             "message" => Self::Message(Arc::new(read::message(fields.any("message")?)?)),
-            "call_start" => {
-                Self::CallStart { id: fields.text("tool_call_id")?, name: fields.text("tool_name")? }
-            }
+            "model_retry" => Self::ModelRetry(read::retry(&mut fields)?),
+            "call_start" => Self::CallStart {
+                id: fields.text("tool_call_id")?,
+                name: fields.text("tool_name")?,
+            },
             "call_prepared" => Self::CallPrepared {
                 id: fields.text("tool_call_id")?,
                 prepared: match fields.text_or_none("problem")? {

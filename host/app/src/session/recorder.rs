@@ -46,6 +46,7 @@ enum Output {
     /// A file that is written.
     File(Writer),
     /// Nowhere but here.
+    #[cfg(test)]
     Memory(Vec<Line>),
 }
 
@@ -69,17 +70,13 @@ impl Recorder {
     }
 
     /// A session that is kept in memory only.
+    #[cfg(test)]
     pub(super) fn in_memory(id: String, time: TimeSource) -> Self {
         Self::new(id, PathBuf::new(), time, Output::Memory(Vec::new()))
     }
 
     fn new(id: String, path: PathBuf, time: TimeSource, output: Output) -> Self {
-        let state = State {
-            output,
-            preflight: String::new(),
-            sent: Vec::new(),
-            ended: Vec::new(),
-        };
+        let state = State { output, preflight: String::new(), sent: Vec::new(), ended: Vec::new() };
         Self { id, path, time, state: Mutex::new(state) }
     }
 
@@ -155,16 +152,12 @@ impl Recorder {
     }
 
     /// The lines of a session in memory.
+    #[cfg(test)]
     pub(super) fn lines(&self) -> Vec<Line> {
         match &self.state().output {
             Output::Memory(lines) => lines.clone(),
             Output::Fresh | Output::Opened { .. } | Output::File(_) => Vec::new(),
         }
-    }
-
-    /// The call that is in preflight.
-    pub(super) fn preflight(&self) -> String {
-        self.state().preflight.clone()
     }
 
     /// Notes that the tool of the call in preflight has prepared its arguments.
@@ -192,6 +185,7 @@ impl Recorder {
                 state.ended.clear();
                 Entry::TurnStart
             }
+            Event::ModelRetry { retry } => Entry::ModelRetry((*retry).clone()),
             Event::ToolExecutionStart { call } => {
                 state.preflight = call.id.to_owned();
                 state.sent.push((call.id.to_owned(), call.arguments.clone()));
@@ -211,9 +205,9 @@ impl Recorder {
             Event::TurnEnd { .. } => Entry::TurnEnd,
             Event::AgentEnd { .. } => Entry::RunEnd,
             // Messages come through the journal.
-            Event::MessageStart { .. }
-            | Event::MessageUpdate { .. }
-            | Event::MessageEnd { .. } => return,
+            Event::MessageStart { .. } | Event::MessageUpdate { .. } | Event::MessageEnd { .. } => {
+                return;
+            }
         };
         let turn_is_over = matches!(entry, Entry::TurnEnd | Entry::RunEnd);
         self.note(&mut state, entry);
@@ -233,6 +227,7 @@ impl Recorder {
         let line = Line { at_us: (self.time)(), entry };
         let written = match &mut state.output {
             Output::File(writer) => writer.append(&line.to_text()),
+            #[cfg(test)]
             Output::Memory(lines) => {
                 lines.push(line);
                 Ok(())

@@ -54,9 +54,11 @@ impl Summary {
     }
 
     fn add(&mut self, line: &[u8]) {
-        let is = |kind: &str| line.strip_prefix(br#"{"type":""#).is_some_and(|rest| {
-            rest.strip_prefix(kind.as_bytes()).is_some_and(|rest| rest.starts_with(b"\""))
-        });
+        let is = |kind: &str| {
+            line.strip_prefix(br#"{"type":""#).is_some_and(|rest| {
+                rest.strip_prefix(kind.as_bytes()).is_some_and(|rest| rest.starts_with(b"\""))
+            })
+        };
         if is("message") {
             self.messages += 1;
             if self.title.is_empty() {

@@ -1,9 +1,16 @@
 //! The example of the documentation, read and cut at every byte.
 
 use super::format::{Entry, Line, VERSION};
-use super::{NoRecord, Record, Skipped, Summary, Transcript};
+use super::{NoRecord, Record, Recorder, Skipped, Summary, Transcript, witnessed};
 use cofferdam_agent::message::{Content, Message};
 use cofferdam_agent::replay::replay;
+use cofferdam_agent::testing::{FnTool, ScriptedModel, answer, block_on};
+use cofferdam_agent::tool::ToolResult;
+use cofferdam_agent::toolset::Rules;
+use cofferdam_agent::{Agent, AgentConfig, Settings, Toolset};
+use futures::channel::oneshot;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 
 const DOCUMENTATION: &str = include_str!("../../../docs/sessions.md");
 
@@ -22,7 +29,7 @@ fn killed() -> String {
 
 /// A transcript, a word for each message.
 fn digest(transcript: &Transcript) -> String {
-    let word = |message: &std::sync::Arc<Message>| match &**message {
+    let word = |message: &Arc<Message>| match &**message {
         Message::User(_) => "user".to_owned(),
         Message::Assistant(_) => "answer".to_owned(),
         Message::ToolResult(result) => {
@@ -94,6 +101,7 @@ fn what_was_confirmed_is_read_wherever_the_file_is_cut() {
         "+".to_owned(),
         "+".to_owned(),
         "user +".to_owned(),
+        "user +".to_owned(),
         format!("user answer + {never}"),
         format!("user answer + {never}"),
         format!("user answer + {never}"),
@@ -118,7 +126,8 @@ fn a_batch_of_which_some_results_have_retired_gets_the_others() {
 
 #[test]
 fn a_damaged_line_is_skipped_and_reported() {
-    let damaged = example().replace("{\"type\":\"turn_start\",\"at_us\":1764511503000110}", "\0\0\0");
+    let damaged =
+        example().replace("{\"type\":\"turn_start\",\"at_us\":1764511503000110}", "\0\0\0");
     let record = Record::read(damaged.as_bytes()).unwrap();
     assert_eq!(record.lines.len(), example().lines().count() - 1);
     let [Skipped { line: 4, problem }] = &record.skipped[..] else { panic!("{record:?}") };
@@ -164,4 +173,90 @@ fn a_summary_tells_a_session_in_one_line() {
         }
     );
     assert!(!Summary::of(killed().as_bytes()).unwrap().ended);
+}
+
+/// A line in a few words.
+fn words(line: &Line) -> String {
+    let line = line.to_json();
+    let message = &line["message"];
+    let which = [&line["tool_call_id"], &message["tool_call_id"], &message["role"]];
+    let which = which.into_iter().find_map(Value::as_str).unwrap_or_default();
+    let mut words = format!("{} {which}", line["type"].as_str().unwrap());
+    if let Some(arguments) = line.get("arguments") {
+        words.push_str(&format!(" {arguments}"));
+    }
+    words.trim_end().to_owned()
+}
+
+#[test]
+fn lines_come_in_the_order_of_what_happens() {
+    // The first call waits until the second has ended, and the third is alone.
+    let (done, wait) = oneshot::channel::<()>();
+    let (done, wait) = (Mutex::new(Some(done)), Mutex::new(Some(wait)));
+    let slow = FnTool::new("slow", move |_, progress, _| {
+        let wait = wait.lock().unwrap().take().unwrap();
+        async move {
+            progress.report(ToolResult::text("half"));
+            wait.await.unwrap();
+            Ok(ToolResult::text("slow"))
+        }
+    });
+    let fast = FnTool::new("fast", move |_, _, _| {
+        if let Some(done) = done.lock().unwrap().take() {
+            done.send(()).unwrap();
+        }
+        async { Ok(ToolResult::text("fast")) }
+    });
+    let number =
+        json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": []});
+    let fast = fast.with_parameters(number);
+    let recorder = Arc::new(Recorder::in_memory("s".into(), Box::new(|| 0)));
+    let tools = witnessed([slow.shared(), fast.shared()].into_iter(), &recorder);
+    let model = ScriptedModel::new([
+        answer::calls([
+            ("c1", "slow", json!({})),
+            ("c2", "fast", json!({"n": "1"})),
+            ("c3", "gone", json!({})),
+        ]),
+        answer::calls([("c4", "fast", json!({}))]),
+        answer::text("done"),
+    ]);
+    let toolset = Toolset::new(tools, Rules::Portable);
+    let mut config = AgentConfig::new(Settings::new(Arc::new(model)).with_toolset(toolset));
+    config.journal = Some(recorder.clone());
+    let agent = Agent::new(config);
+    agent.subscribe(recorder.clone()).detach();
+    block_on(agent.prompt("go")).unwrap();
+    let lines: Vec<String> = recorder.lines().iter().map(words).collect();
+    let expected = [
+        "run_start",
+        "turn_start",
+        "message user",
+        "message assistant",
+        "call_start c1",
+        "call_start c2",
+        "call_start c3",
+        "call_end c3",
+        "call_run c1",
+        "call_progress c1",
+        "call_run c2 {\"n\":1}",
+        "call_end c2",
+        "call_end c1",
+        "message c1",
+        "message c2",
+        "message c3",
+        "turn_end",
+        "turn_start",
+        "message assistant",
+        "call_start c4",
+        "call_run c4",
+        "call_end c4",
+        "message c4",
+        "turn_end",
+        "turn_start",
+        "message assistant",
+        "turn_end",
+        "run_end",
+    ];
+    assert_eq!(lines, expected);
 }

@@ -32,7 +32,8 @@ impl Transcript {
 }
 
 fn missing(lines: &[Line]) -> Vec<Arc<Message>> {
-    let is_answer = |line: &Line| matches!(&line.entry, Entry::Message(m) if m.as_assistant().is_some());
+    let is_answer =
+        |line: &Line| matches!(&line.entry, Entry::Message(m) if m.as_assistant().is_some());
     let Some(at) = lines.iter().rposition(is_answer) else { return Vec::new() };
     let (Entry::Message(answer), after) = (&lines[at].entry, &lines[at + 1..]) else {
         return Vec::new();
@@ -71,7 +72,8 @@ fn result(call: &ToolCall, end: Option<&CallEnd>, after: &[Line]) -> Arc<Message
     let (content, details, is_error) = match end {
         Some(end) => (end.result.content.clone(), end.result.details.clone(), end.is_error),
         None => {
-            let ran = |line: &Line| matches!(&line.entry, Entry::CallRun { id, .. } if *id == call.id);
+            let ran =
+                |line: &Line| matches!(&line.entry, Entry::CallRun { id, .. } if *id == call.id);
             let text = if after.iter().any(ran) { CUT_SHORT } else { NEVER_RAN };
             (vec![Content::Text(text.into())], None, true)
         }

@@ -2,8 +2,8 @@
 
 use crate::args::SessionFolder;
 use anyhow::Context as _;
-use cofferdam_app::Config;
 use cofferdam_app::session::Sessions;
+use cofferdam_app::{Config, places};
 use std::path::Path;
 
 /// The operator's file that is used if it is there.
@@ -25,7 +25,7 @@ pub(super) fn folder(args: &SessionFolder) -> anyhow::Result<Sessions> {
 /// The folder of an operator's file, or the person's own.
 pub(super) fn folder_of(config: Option<&Config>) -> anyhow::Result<Sessions> {
     let chosen = config.and_then(|config| config.session.dir.clone());
-    let folder = chosen.or_else(Sessions::default_folder).context(
+    let folder = chosen.or_else(places::sessions).context(
         "there is no home folder to keep sessions in; name a folder with `[session] dir = \"…\"`",
     )?;
     Ok(Sessions::at(folder))

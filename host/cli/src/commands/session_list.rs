@@ -4,7 +4,7 @@ use super::session;
 use crate::args::SessionListArgs;
 use crate::exit::{DONE, Exit, Refused as _};
 use crate::render::Output;
-use cofferdam_app::session::{Summary, local_time};
+use cofferdam_app::session::{Listed, Summary, local_time};
 use cofferdam_sandbox::text::visible;
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &SessionListArgs) -> anyhow::Result<Exit> {
     if list.is_empty() && !args.json {
         Output::Err.line(&format!("there is no session in {}", sessions.folder().display()));
     }
-    for (id, summary) in list {
+    for Listed { id, summary } in list {
         match summary {
             Ok(summary) if args.json => Output::Out.line(&as_json(&id, &summary).to_string()),
             Ok(summary) => Output::Out.line(&line(&id, &summary)),

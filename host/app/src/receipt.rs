@@ -1,10 +1,10 @@
-//! Receipts for people.
+//! Receipts for people: figures with units, and only those that say something.
 
 use cofferdam_sandbox::text::harmless;
 use serde_json::Value;
 
 /// The few figures that fit behind a call: `fuel 12,345 · peak 1.1 MiB · 3 host calls`.
-pub(crate) fn summary(receipt: &Value) -> String {
+pub fn summary(receipt: &Value) -> String {
     let mut parts = Vec::new();
     if let Some(fuel) = receipt.get("fuel").and_then(Value::as_u64) {
         parts.push(format!("fuel {}", thousands(fuel)));
@@ -22,7 +22,7 @@ pub(crate) fn summary(receipt: &Value) -> String {
 }
 
 /// The whole receipt, one figure a line; what is zero or empty is left out.
-pub(crate) fn receipt_table(receipt: &Value) -> String {
+pub fn table(receipt: &Value) -> String {
     let mut rows = Vec::new();
     collect("", receipt, &mut rows);
     let width = rows.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
@@ -59,7 +59,8 @@ fn plain(value: &Value) -> String {
     }
 }
 
-fn bytes(amount: u64) -> String {
+/// An amount of bytes: `1.5 KiB`.
+pub fn bytes(amount: u64) -> String {
     match amount {
         0..1024 => format!("{amount} B"),
         1024..1_048_576 => format!("{:.1} KiB", amount as f64 / 1024.0),
@@ -67,7 +68,8 @@ fn bytes(amount: u64) -> String {
     }
 }
 
-fn thousands(amount: u64) -> String {
+/// A number with a comma every three digits.
+pub fn thousands(amount: u64) -> String {
     let digits = amount.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -99,7 +101,7 @@ mod tests {
         let receipt =
             json!({"fuel": 1200, "log": {"bytes": 0}, "stdout": {"bytes": 2048}, "cuts": ["x"]});
         assert_eq!(
-            receipt_table(&receipt),
+            table(&receipt),
             "  fuel          1,200\n  stdout.bytes  2.0 KiB\n  cuts          x"
         );
     }
