@@ -319,10 +319,15 @@ fn a_full_disk_ends_the_run_and_nothing_earlier_is_lost() {
     let mut answers: Vec<Value> = (0..20).map(batch).collect();
     answers.push(says("done"));
     let setup = Setup::new(&(HERE.to_owned() + &entry("unruly", "")), &answers.into());
+    // The plugin is compiled while there is room.
+    let ran = Setup::new(&entry("unruly", ""), &json!([says("hi")])).run(&["--allow-unpinned"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
     let mut command = Command::new("bash");
     // In units of 1024 bytes. Ignored, the signal leaves the error.
     command.args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\""]);
-    command.arg(cofferdam().get_program()).args(["run", "--json", "--allow-unpinned", "--config"]);
+    let binary = cofferdam();
+    command.envs(binary.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    command.arg(binary.get_program()).args(["run", "--json", "--allow-unpinned", "--config"]);
     let ran = run(command.arg(setup.path("cofferdam.toml")).arg("go"));
     assert_eq!(ran.code, 1, "{ran:?}");
     let problem = ran.err.lines().last().unwrap();
