@@ -292,11 +292,10 @@ fn settle(
         ))
     });
     let reply = match reply.map(|reply| mask::reply(reply, secrets)) {
-        Ok(Reply::Tool(result)) => {
-            let result = with_refusals(result, &receipt.refusals);
-            Ok(Reply::Tool(cut::result(result, kib(limits.result_kib), &mut receipt.cuts)))
+        Ok(reply) => {
+            let reply = with_refusals(reply, &receipt.refusals);
+            Ok(fitting(reply, kib(limits.result_kib), &mut receipt.cuts))
         }
-        Ok(other) => Ok(other),
         Err(failure) => {
             let failure = failure.masked(secrets).cut(kib(limits.result_kib), &mut receipt.cuts);
             Err(failure.with_refusals(&receipt.refusals))
@@ -308,12 +307,39 @@ fn settle(
 
 /// A result that reports a failure, with what the host refused: it is likely the cause, and says
 /// what to grant.
-fn with_refusals(mut result: ToolResult, refusals: &[String]) -> ToolResult {
-    if result.is_error == Some(true) {
-        let refused = refusals.iter().map(|refusal| format!("refused by the host: {refusal}"));
-        result.content.extend(refused.map(Content::Text));
+fn with_refusals(reply: Reply, refusals: &[String]) -> Reply {
+    match reply {
+        Reply::Tool(mut result) if result.is_error == Some(true) => {
+            let refused = refusals.iter().map(|refusal| format!("refused by the host: {refusal}"));
+            result.content.extend(refused.map(Content::Text));
+            Reply::Tool(result)
+        }
+        other => other,
     }
-    result
+}
+
+/// An answer in which what models and people get to see has at most so many bytes.
+fn fitting(reply: Reply, bytes_max: usize, cuts: &mut Vec<String>) -> Reply {
+    match reply {
+        Reply::Tool(result) => Reply::Tool(cut::result(result, bytes_max, cuts)),
+        Reply::Amendment(mut amendment) => {
+            if let Some(content) = amendment.content.take() {
+                let result = ToolResult { content, ..ToolResult::default() };
+                amendment.content = Some(cut::result(result, bytes_max, cuts).content);
+            }
+            Reply::Amendment(amendment)
+        }
+        Reply::Verdict(Verdict::Block(mut refusal)) => {
+            cut::text(&mut refusal.reason, bytes_max, cuts);
+            Reply::Verdict(Verdict::Block(refusal))
+        }
+        Reply::Verdict(Verdict::Ask(mut question)) => {
+            cut::text(&mut question.title, bytes_max, cuts);
+            cut::text(&mut question.message, bytes_max, cuts);
+            Reply::Verdict(Verdict::Ask(question))
+        }
+        other => other,
+    }
 }
 
 /// The bill of a call that has ended.

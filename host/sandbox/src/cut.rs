@@ -40,6 +40,20 @@ pub(crate) fn result(
     result
 }
 
+/// Cuts a text that is no result, such as a message or a question, and marks where.
+pub(crate) fn text(text: &mut String, bytes_max: usize, cuts: &mut Vec<String>) {
+    let bytes = text.len();
+    if bytes <= bytes_max {
+        return;
+    }
+    let shown = cut(text, bytes_max).len();
+    text.truncate(shown);
+    text.push_str(&format!(
+        "\n[cut by the host: the first {shown} of {bytes} bytes are above (limit result_kib)]"
+    ));
+    cuts.push(format!("a text had {bytes} bytes, {shown} were kept (limit result_kib)"));
+}
+
 fn size(content: &Content) -> usize {
     match content {
         Content::Text(text) => text.len(),

@@ -46,6 +46,7 @@ const DESCRIPTION_BYTES_MAX: usize = 16 << 10;
 const SCHEMA_BYTES_MAX: usize = 64 << 10;
 const LANES_MAX: usize = 8;
 const META_MAX: usize = 32;
+const META_BYTES_MAX: usize = 64 << 10;
 
 /// Sorts what a plugin offers into tools and refusals.
 pub(crate) fn check(offered: Vec<Offered>) -> (Vec<ToolSpec>, Vec<RefusedTool>) {
@@ -84,8 +85,15 @@ fn check_tool(tool: Offered) -> Result<ToolSpec, String> {
     if tool.label.as_ref().is_some_and(|label| label.len() > LABEL_BYTES_MAX) {
         return Err(format!("its label is longer than {LABEL_BYTES_MAX} bytes"));
     }
+    if tool.label.as_ref().is_some_and(|label| visible(label, label.len()) != *label) {
+        return Err("its label has control characters or others that are not seen".into());
+    }
     if tool.meta.len() > META_MAX {
         return Err(format!("it has more than {META_MAX} meta pairs"));
+    }
+    let meta_bytes = tool.meta.iter().map(|(name, value)| name.len() + value.len());
+    if meta_bytes.sum::<usize>() > META_BYTES_MAX {
+        return Err(format!("its meta pairs are larger than {} KiB", META_BYTES_MAX >> 10));
     }
     Ok(ToolSpec {
         execution: check_execution(tool.execution)?,

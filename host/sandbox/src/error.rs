@@ -1,11 +1,12 @@
 //! What can go wrong, in words. Failures of a call are values for a model; everything else is an
 //! error of the host's caller.
 
+use crate::cut;
 use crate::inspect::Refused;
 use crate::limits::Limits;
 use crate::mask;
 use crate::services::secret::Secret;
-use crate::text::{cut, visible};
+use crate::text::visible;
 use serde_json::{Value, json};
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
@@ -171,17 +172,7 @@ impl Failure {
 
     /// At most so many bytes for the model.
     pub(crate) fn cut(mut self, bytes_max: usize, cuts: &mut Vec<String>) -> Self {
-        let bytes = self.message.len();
-        if bytes > bytes_max {
-            let shown = cut(&self.message, bytes_max).len();
-            self.message.truncate(shown);
-            self.message.push_str(&format!(
-                "\n[cut by the host: the first {shown} of {bytes} bytes are above (limit result_kib)]"
-            ));
-            cuts.push(format!(
-                "the message had {bytes} bytes, {shown} were kept (limit result_kib)"
-            ));
-        }
+        cut::text(&mut self.message, bytes_max, cuts);
         self
     }
 

@@ -120,7 +120,7 @@ limits! {
     /// MiB of linear memory of a call, all its memories together.
     memory_mib: u64 = 64, 1 ..= 4_096;
     /// Tables of a call.
-    tables: u64 = 40, 1 ..= 160;
+    tables: u64 = 40, 1 ..= 40;
     /// Elements of each table.
     table_elements: u64 = 20_000, 1 ..= 100_000;
     /// Core instances of a call: a component in Python has 14, one in Rust 2 or 3.

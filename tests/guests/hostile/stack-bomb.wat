@@ -1,5 +1,4 @@
 ;; Calls itself without end.
-;; Limits: wall_ms=100. Expected: Call("trap", "ran out of stack").
 (component
   ;; The types of cofferdam:plugin/types@0.1.0, as far as tools need them.
   (type $pairs (list (tuple string string)))
@@ -17,14 +16,12 @@
     (field "name" string) (field "label" (option string)) (field "description" string) (field "parameters" string)
     (field "execution" $execution) (field "meta" $pairs)))
 
-  
-
   (core module $libc
     (memory (export "memory") 1)
     (global $heap (mut i32) (i32.const 4096))
     (func (export "realloc") (param $old i32) (param $old-size i32) (param $align i32) (param $size i32) (result i32)
       (local $at i32) (local $end i32)
-      
+
       (local.set $at (i32.and (i32.add (global.get $heap) (i32.const 7)) (i32.const -8)))
       (local.set $end (i32.add (local.get $at) (local.get $size)))
       (global.set $heap (local.get $end))
@@ -35,19 +32,18 @@
       (local.get $at)))
   (core instance $libc (instantiate $libc))
 
-  
-
   (core module $plugin
     (import "libc" "memory" (memory 1))
-    
+
     ;; One tool without anything to say about itself, at 2048.
     (data (i32.const 2048) "run" "A tool." "{\22type\22:\22object\22}")
     (func (export "list-tools") (result i32)
-      
+
       (i32.store (i32.const 1024) (i32.const 1040)) (i32.store (i32.const 1028) (i32.const 1))
       (i32.store offset=0 (i32.const 1040) (i32.const 2048)) (i32.store offset=4 (i32.const 1040) (i32.const 3))
       (i32.store offset=20 (i32.const 1040) (i32.const 2051)) (i32.store offset=24 (i32.const 1040) (i32.const 7))
       (i32.store offset=28 (i32.const 1040) (i32.const 2058)) (i32.store offset=32 (i32.const 1040) (i32.const 17))
+
       (i32.const 1024))
     ;; Answers with one text.
     (func $answer (param $at i32) (param $size i32) (result i32)

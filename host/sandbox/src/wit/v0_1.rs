@@ -272,10 +272,12 @@ fn refusal(text: String) -> Failure {
 /// JSON from a guest. The parser's own bound on nesting is that of the contract.
 fn parse(what: &str, text: &str) -> Result<Value, Failure> {
     serde_json::from_str(text).map_err(|error| {
-        Failure::new(
-            "failure",
-            format!("the plugin broke its contract: its {what} are no JSON: {error}"),
-        )
+        let problem = error.to_string();
+        let said = match problem.contains("recursion limit") {
+            true => format!("its {what} are nested more than 128 levels deep"),
+            false => format!("its {what} are no JSON: {problem}"),
+        };
+        Failure::new("failure", format!("the plugin broke its contract: {said}"))
     })
 }
 

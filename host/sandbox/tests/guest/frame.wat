@@ -46,6 +46,7 @@
       (i32.store offset=0 (i32.const 1040) (i32.const 2048)) (i32.store offset=4 (i32.const 1040) (i32.const 3))
       (i32.store offset=20 (i32.const 1040) (i32.const 2051)) (i32.store offset=24 (i32.const 1040) (i32.const 7))
       (i32.store offset=28 (i32.const 1040) (i32.const 2058)) (i32.store offset=32 (i32.const 1040) (i32.const 17))
+      @LISTED@
       (i32.const 1024))
     ;; Answers with one text.
     (func $answer (param $at i32) (param $size i32) (result i32)
@@ -82,7 +83,7 @@
   (func $list-tools (result (list $tool))
     (canon lift (core func $plugin "list-tools") (memory $libc "memory") (realloc (func $libc "realloc"))))
   (func $call-tool (param "call" $tool-call) (result (result $tool-result (error $failure)))
-    (canon lift (core func $plugin "call-tool") (memory $libc "memory") (realloc (func $libc "realloc"))))
+    (canon lift (core func $plugin "call-tool") (memory $libc "memory") (realloc (func $libc "realloc"))@LIFT@))
   (instance $tools
     (export "tool-call" (type $tool-call)) (export "blob" (type $blob)) (export "custom" (type $custom))
     (export "content" (type $content)) (export "tool-result" (type $tool-result))

@@ -1,9 +1,6 @@
 //! What an embedder offers beside the contract: who may import it, who calls it, what ends it.
-#![allow(missing_docs, clippy::unwrap_used)]
 
-#[allow(dead_code, reason = "the other tests use the rest")]
-mod guest;
-
+use crate::guest::Guest;
 use cofferdam_agent::AbortSignal;
 use cofferdam_agent::message::Content;
 use cofferdam_agent::progress::Progress;
@@ -12,7 +9,6 @@ use cofferdam_sandbox::{
     Code, Grants, HostImport, Limits, LoadError, Plugin, PluginSource, Receipt, Sandbox,
     SandboxConfig, SandboxError, Tally, inspect,
 };
-use guest::Guest;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

@@ -1,69 +1,14 @@
 //! Calls into guests: good ones, hostile ones, aborted ones, and what is left after them.
-#![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 
-mod guest;
-
+use crate::guest::Guest;
+use crate::guest::imports::{with_cancellation, with_clock};
+use crate::support::{LOOP, call, ended_by, load, load_in, receipt, text};
 use cofferdam_agent::AbortSignal;
-use cofferdam_agent::message::Content;
 use cofferdam_agent::progress::Progress;
-use cofferdam_agent::tool::Outcome;
-use cofferdam_sandbox::{
-    Code, Grants, Limits, LoadError, Plugin, PluginSource, Receipt, Sandbox, SandboxConfig,
-};
-use guest::Guest;
-use guest::hostile::{self, End};
-use guest::imports::{with_cancellation, with_clock};
-use std::path::PathBuf;
-use std::sync::LazyLock;
+use cofferdam_sandbox::{Sandbox, SandboxConfig};
 use std::time::{Duration, Instant};
 
-static SANDBOX: LazyLock<Sandbox> =
-    LazyLock::new(|| Sandbox::new(SandboxConfig::default()).unwrap());
-
-const LOOP: &str = "(loop $again (br $again)) unreachable";
 const SLEEP: &str = "(call $block (call $after (i64.const 100000000000))) unreachable";
-
-fn limits(pairs: &[&str]) -> Limits {
-    let mut limits = Limits::default();
-    pairs.iter().for_each(|pair| limits.set_pair(pair).unwrap());
-    limits
-}
-
-fn source(text: String) -> PluginSource {
-    PluginSource {
-        name: "guest".into(),
-        code: Code::Bytes(text.into_bytes()),
-        sha256: None,
-        accept_text: true,
-    }
-}
-
-async fn load_in(sandbox: &Sandbox, guest: &Guest, pairs: &[&str]) -> Result<Plugin, LoadError> {
-    Plugin::load(sandbox, source(guest.text()), limits(pairs), Grants::default()).await
-}
-
-async fn load(guest: &Guest, pairs: &[&str]) -> Plugin {
-    load_in(&SANDBOX, guest, pairs).await.unwrap()
-}
-
-async fn call(plugin: &Plugin, arguments: &str) -> Outcome {
-    plugin.call_tool("run", arguments, Progress::default(), AbortSignal::new()).await
-}
-
-fn text(outcome: &Outcome) -> &str {
-    match &outcome.answer.as_ref().unwrap().content[..] {
-        [Content::Text(text), ..] => text,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn receipt(outcome: &Outcome) -> &Receipt {
-    outcome.receipt.as_ref().unwrap().as_any().downcast_ref().unwrap()
-}
-
-fn ended_by(outcome: &Outcome) -> &str {
-    outcome.answer.as_ref().map_or_else(|failure| failure.ended_by.as_str(), |_| "answer")
-}
 
 #[tokio::test]
 async fn an_answer_with_its_bill() {
@@ -93,85 +38,6 @@ async fn a_tool_that_is_not_there() {
     assert!(plugin.tools(None, Some(&["walk".into()])).is_err());
     assert!(plugin.tools(Some("9"), None).is_err());
     assert_eq!(plugin.tools(Some("x_"), None).unwrap()[0].declaration().name, "x_run");
-}
-
-/// Every hostile guest ends as its row says, and a good call works afterwards.
-#[tokio::test]
-async fn hostile_guests() {
-    let good = load(&Guest::default(), &[]).await;
-    let mut wrong = Vec::new();
-    for row in hostile::all() {
-        let started = Instant::now();
-        let end = hostile_end(&row).await;
-        eprintln!("{:20} {:>8.1} ms  {end}", row.name, started.elapsed().as_secs_f64() * 1e3);
-        let fine = match row.end {
-            End::Load(words) => end.starts_with("load: ") && end.contains(words),
-            End::Tool(words) => end.starts_with("tool: ") && end.contains(words),
-            End::Answer => end == "answer",
-            End::Call(kind, words) => end.starts_with(kind) && end.contains(words),
-        };
-        if !fine {
-            wrong.push(format!("{}: {end}, expected {:?}", row.name, row.end));
-        }
-        assert_eq!(text(&call(&good, "{}").await), "{}", "after {}", row.name);
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-async fn hostile_end(row: &hostile::Hostile) -> String {
-    let plugin = match load_in(&SANDBOX, &row.guest, row.limits).await {
-        Ok(plugin) => plugin,
-        Err(error) => return format!("load: {error}"),
-    };
-    if let [refused, ..] = plugin.refused_tools() {
-        return format!("tool: {}", refused.reason);
-    }
-    match call(&plugin, "{}").await.answer {
-        Ok(_) => "answer".into(),
-        Err(failure) => format!("{}: {}", failure.ended_by, failure.message),
-    }
-}
-
-/// The published files are those that the tests run.
-#[test]
-fn hostile_files_are_up_to_date() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/guests/hostile");
-    let update = std::env::var_os("UPDATE").is_some();
-    for row in hostile::all() {
-        let path = folder.join(format!("{}.wat", row.name));
-        let header = format!(
-            ";; {}\n;; Limits: {}. Expected: {:?}.\n",
-            row.does,
-            if row.limits.is_empty() { "the defaults".into() } else { row.limits.join(" ") },
-            row.end
-        );
-        let text = header + &row.guest.text();
-        if update {
-            std::fs::create_dir_all(&folder).unwrap();
-            std::fs::write(&path, &text).unwrap();
-        }
-        let found = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(found == text, "{} is old; run the tests with UPDATE=1", path.display());
-    }
-    let known: Vec<String> = hostile::all().iter().map(|row| format!("{}.wat", row.name)).collect();
-    for file in std::fs::read_dir(&folder).unwrap() {
-        let name = file.unwrap().file_name().into_string().unwrap();
-        assert!(
-            known.contains(&name),
-            "no test runs {name}: add a row to guest/hostile.rs or remove it"
-        );
-    }
-}
-
-#[tokio::test]
-async fn a_long_answer_is_cut_on_a_character_boundary() {
-    let row = hostile::all().into_iter().find(|row| row.name == "answer-long").unwrap();
-    let plugin = load(&row.guest, row.limits).await;
-    let outcome = call(&plugin, "{}").await;
-    assert_eq!(text(&outcome).len(), 1_024);
-    assert_eq!(receipt(&outcome).cuts.len(), 1);
-    let odd = load(&row.guest, &["result_kib=2", "wall_ms=10000"]).await;
-    assert_eq!(text(&call(&odd, "{}").await).len(), 2_048);
 }
 
 #[tokio::test]
@@ -304,33 +170,4 @@ async fn neighbours_of_spinning_guests() {
     for spinner in spinners {
         assert_eq!(ended_by(&spinner.await.unwrap()), "aborted");
     }
-}
-
-/// A guest that is cut again and again costs nobody but itself.
-#[tokio::test]
-async fn a_thousand_failures_leave_nothing_behind() {
-    let trap = load(&Guest::call("unreachable"), &[]).await;
-    let bomb = load(&Guest::call("(loop $again (br_if $again (i32.ne (i32.const -1) (memory.grow (i32.const 16))))) unreachable"), &[]).await;
-    let rounds = |n: usize| {
-        let (trap, bomb) = (trap.clone(), bomb.clone());
-        async move {
-            for round in 0..n {
-                assert_eq!(ended_by(&call(&trap, "{}").await), "trap");
-                if round % 10 == 0 {
-                    assert_eq!(ended_by(&call(&bomb, "{}").await), "memory-limit");
-                }
-            }
-        }
-    };
-    rounds(300).await;
-    let before = resident_kib();
-    rounds(1_000).await;
-    let grown = resident_kib().saturating_sub(before);
-    assert!(grown < 8 << 10, "{grown} KiB more");
-}
-
-fn resident_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }

@@ -1,0 +1,10 @@
+//! The wall from the inside: guests that behave, guests that do not, and everything that they may not
+//! reach. One binary, because linking the engine takes longer than most of these tests.
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::print_stderr)]
+
+mod calls;
+mod corpus;
+#[path = "../guest/mod.rs"]
+mod guest;
+mod imports;
+mod support;

@@ -1,0 +1,2 @@
+;; Is a core module.
+(module (memory 1))

@@ -1,0 +1,2 @@
+;; Is WebAssembly text that does not parse.
+(component (core module $m

@@ -1,0 +1,2 @@
+;; Is a component without exports.
+(component)
