@@ -4,6 +4,7 @@
 
 mod calls;
 mod corpus;
+mod files;
 #[path = "../guest/mod.rs"]
 mod guest;
 mod imports;

@@ -112,6 +112,9 @@ fn open(dir: &Descriptor, step: &Value) -> Tried {
         let bytes = stream.blocking_read(len).map_err(broken)?;
         return Ok(json!({ "body": String::from_utf8_lossy(&bytes) }));
     }
+    if let Some(name) = text("mkdir") {
+        return done(file.create_directory_at(name));
+    }
     if on("list") {
         return list(&file);
     }
