@@ -184,3 +184,38 @@ fn limits_and_grants_come_from_an_operators_file_too() {
     let long = read(&["--limit", "result_kib=64"]);
     assert!(text(&long).len() > 4096, "{long:?}");
 }
+
+#[test]
+fn the_whole_of_a_result_that_was_cut_is_kept_where_the_operator_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = "from the docs\n".repeat(300);
+    std::fs::write(folder.path().join("a.txt"), &whole).unwrap();
+    let config = folder.path().join("cofferdam.toml");
+    let path = plugin("files").display().to_string();
+    let read = |sandbox: &str| {
+        let text = format!(
+            "[sandbox]\n{sandbox}\n[[plugins]]\nname = \"docs\"\npath = {path:?}\nlimits = {{ result_kib = 1 }}\n\
+             grants.files = [{{ host = \".\", guest = \"/docs\" }}]\n"
+        );
+        std::fs::write(&config, text).unwrap();
+        let arguments = json!({"path": "/docs/a.txt", "raw": true});
+        call(&plugin("files"), "read_file", &arguments, &["--config", config.to_str().unwrap()])
+    };
+    let kept = read("spill_dir = \"long\"");
+    let marker = kept.json()["result"]["content"][1]["text"].as_str().unwrap().to_owned();
+    let spilled = kept.json()["receipt"]["spilled"]["path"].as_str().unwrap().to_owned();
+    assert!(marker.contains(&format!("the whole is in {spilled}")), "{marker}");
+    assert_eq!(Path::new(&spilled), folder.path().join("long/docs-call.txt"));
+    assert!(std::fs::read_to_string(spilled).unwrap().contains(&whole));
+    // A folder that cannot be one: the result is cut all the same.
+    let cut = read("spill_dir = \"a.txt\"");
+    assert_eq!((cut.code, &cut.json()["receipt"]["spilled"]), (0, &Value::Null), "{cut:?}");
+    assert_eq!(cut.json()["receipt"]["cuts"].as_array().unwrap().len(), 2, "{cut:?}");
+    assert!(text(&cut).contains("from the docs"));
+    // Settings that cannot be are refused by name.
+    for (mistake, wants) in [("slots = 0", "slots"), ("stack_kb = 1", "stack_kib")] {
+        let refused = read(mistake);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(refused.err.contains(wants), "{refused:?}");
+    }
+}

@@ -87,7 +87,7 @@ pub enum AssembleError {
 /// that each is asked for its tools.
 pub async fn assemble(config: &Config, options: Options) -> Result<Assembled, AssembleError> {
     let model = model(config.model.as_ref().ok_or(AssembleError::NoModel)?)?;
-    let sandbox = Sandbox::new(options.sandbox)?;
+    let sandbox = Sandbox::new(config.sandbox.over(options.sandbox))?;
     let registry = Registry::load(&sandbox, config, options.pinning).await?;
     let session = options.session.map(Arc::new);
     let toolset = match &session {

@@ -2,6 +2,10 @@
 //! hooks stand before and after their tools. Unknown keys are errors; paths are relative to the
 //! file.
 
+mod sandbox;
+
+pub use sandbox::{AllocationEntry, SandboxEntry, SettingRow};
+
 use crate::patterns::ToolPatterns;
 use cofferdam_sandbox::{Grants, Limits};
 use serde::Deserialize;
@@ -31,6 +35,9 @@ pub struct Config {
     /// Where the file is.
     #[serde(skip)]
     pub path: PathBuf,
+    /// What all plugins share.
+    #[serde(default)]
+    pub sandbox: SandboxEntry,
 }
 
 /// `[model]`: which model answers.
@@ -304,6 +311,7 @@ impl Config {
         if let Some(ModelEntry::Scripted { script }) = &mut self.model {
             *script = folder.join(&*script);
         }
+        self.sandbox = self.sandbox.relative_to(folder);
         for entry in &mut self.plugins {
             entry.path = folder.join(&entry.path);
             entry.grants = std::mem::take(&mut entry.grants).relative_to(folder);

@@ -7,6 +7,7 @@ use crate::error::{Failure, Scene, Stop};
 use crate::limits::{kib, mib};
 use crate::plugin::Loaded;
 use crate::receipt::{Dropping, Receipt, Tally};
+use crate::spill::Spilled;
 use crate::state::{MemoryMeter, State};
 use crate::text::{tail, visible};
 use crate::{cut, mask};
@@ -158,6 +159,7 @@ impl Job {
 
     async fn run(self, brake: Arc<Brake>) -> Ended {
         let plugin = self.plugin;
+        let call_id = self.entry.call_id().unwrap_or_default();
         let queued = now();
         let slot = match slot(&plugin, &brake).await {
             Ok(slot) => slot,
@@ -178,7 +180,7 @@ impl Job {
         drop(slot);
         ended.receipt.waiting_us = started - queued;
         ended.receipt.wall_us = now() - started;
-        ended
+        ended.fitted(&plugin, &call_id, &brake).await
     }
 }
 
@@ -318,15 +320,13 @@ fn with_refusals(reply: Reply, refusals: &[String]) -> Reply {
     }
 }
 
-/// An answer in which what models and people get to see has at most so many bytes.
+/// An answer in which what models and people get to see has at most so many bytes. Results of tools
+/// are cut when the call is over, because the whole of them may be kept.
 fn fitting(reply: Reply, bytes_max: usize, cuts: &mut Vec<String>) -> Reply {
     match reply {
-        Reply::Tool(result) => Reply::Tool(cut::result(result, bytes_max, cuts)),
         Reply::Amendment(mut amendment) => {
-            if let Some(content) = amendment.content.take() {
-                let result = ToolResult { content, ..ToolResult::default() };
-                amendment.content = Some(cut::result(result, bytes_max, cuts).content);
-            }
+            let content = amendment.content.take();
+            amendment.content = content.map(|content| cut::content(content, bytes_max, None, cuts));
             Reply::Amendment(amendment)
         }
         Reply::Verdict(Verdict::Block(mut refusal)) => {
@@ -378,7 +378,30 @@ fn broken(error: &wasmtime::Error) -> Failure {
     Failure::new("failure", format!("the sandbox could not run the plugin: {error:#}"))
 }
 
+/// How long a result waits for the disk that shall keep the whole of it.
+const SPILL_PATIENCE: Duration = Duration::from_secs(2);
+
 impl Ended {
+    /// With a result that is too long for a model cut, and the whole of it kept where the operator
+    /// allows that. The call is over: it has neither slot nor store any more.
+    async fn fitted(mut self, plugin: &Loaded, call_id: &str, brake: &Brake) -> Self {
+        let bytes_max = kib(plugin.terms.limits.result_kib);
+        let cuts = &mut self.receipt.cuts;
+        if let Ok(Reply::Tool(result)) = &mut self.reply
+            && cut::is_too_long(&result.content, bytes_max)
+        {
+            let kept = spill(plugin, call_id, &result.content, brake).await;
+            let kept = kept.unwrap_or_else(|why| {
+                cuts.push(format!("the whole result could not be kept: {why}"));
+                None
+            });
+            let content = std::mem::take(&mut result.content);
+            result.content = cut::content(content, bytes_max, kept.as_ref(), cuts);
+            self.receipt.spilled = kept;
+        }
+        self
+    }
+
     /// A call that never ran.
     fn unrun(plugin: &Loaded, waiting_us: u64, failure: Failure) -> Self {
         let receipt = Receipt {
@@ -389,6 +412,32 @@ impl Ended {
         };
         Self { reply: Err(failure), receipt }
     }
+}
+
+/// Keeps the whole of a result, if the operator named a folder for that. A disk that hangs does not
+/// hold the call up for long, and an abort not at all.
+async fn spill(
+    plugin: &Loaded,
+    call_id: &str,
+    content: &[Content],
+    brake: &Brake,
+) -> Result<Option<Spilled>, String> {
+    let Some(spill) = plugin.sandbox.spill().cloned() else { return Ok(None) };
+    let bytes_max = kib(plugin.terms.limits.spill_kib);
+    let (name, call_id) = (plugin.terms.plugin.clone(), call_id.to_owned());
+    let content = content.to_vec();
+    let writing = plugin
+        .sandbox
+        .runtime()
+        .spawn_blocking(move || spill.write(&name, &call_id, &content, bytes_max));
+    let written = tokio::select! { biased;
+        written = writing => written.map_err(|error| error.to_string())?,
+        _ = brake.stopping() => Err("the call was stopped".into()),
+        () = tokio::time::sleep(SPILL_PATIENCE) => {
+            Err(format!("the disk took longer than {} s", SPILL_PATIENCE.as_secs()))
+        }
+    };
+    written.map(Some)
 }
 
 /// A task that is stopped when nobody waits for it any more.

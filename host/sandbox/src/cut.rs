@@ -1,57 +1,74 @@
-//! Results that are too long for a model.
+//! What is too long for a model, cut on character boundaries and marked.
 
+use crate::spill::Spilled;
 use crate::text::cut;
 use cofferdam_agent::message::Content;
-use cofferdam_agent::tool::ToolResult;
 
-/// Cuts a result to so many bytes of content, on character boundaries, and marks where.
-pub(crate) fn result(
-    mut result: ToolResult,
+/// Whether content has more bytes than a model gets.
+pub(crate) fn is_too_long(content: &[Content], bytes_max: usize) -> bool {
+    total(content) > bytes_max
+}
+
+/// Cuts content to so many bytes, and says where, and where the rest is.
+pub(crate) fn content(
+    content: Vec<Content>,
     bytes_max: usize,
+    kept: Option<&Spilled>,
     cuts: &mut Vec<String>,
-) -> ToolResult {
-    let bytes: usize = result.content.iter().map(size).sum();
+) -> Vec<Content> {
+    let bytes = total(&content);
     if bytes <= bytes_max {
-        return result;
+        return content;
     }
     let mut left = bytes_max;
-    let mut content = Vec::new();
-    for block in result.content {
+    let mut short = Vec::new();
+    for block in content {
         match block {
             Content::Text(text) if left > 0 => {
                 let kept = cut(&text, left);
                 left = if kept.len() < text.len() { 0 } else { left - kept.len() };
-                content.push(Content::Text(kept.into()));
+                short.push(Content::Text(kept.into()));
             }
             Content::Image(image) if image.data.len() <= left => {
                 left -= image.data.len();
-                content.push(Content::Image(image));
+                short.push(Content::Image(image));
             }
             // What comes after a cut would read as if nothing were missing.
             _ => left = 0,
         }
     }
-    let shown: usize = content.iter().map(size).sum();
-    content.push(Content::Text(format!(
-        "[cut by the host: the first {shown} of {bytes} bytes are above (limit result_kib); ask for less at a time]"
-    )));
+    let shown = total(&short);
+    short.push(Content::Text(format!("[{}; {}]", marker(shown, bytes), rest(kept))));
     cuts.push(format!("the result had {bytes} bytes, {shown} were kept (limit result_kib)"));
-    result.content = content;
-    result
+    short
 }
 
 /// Cuts a text that is no result, such as a message or a question, and marks where.
 pub(crate) fn text(text: &mut String, bytes_max: usize, cuts: &mut Vec<String>) {
     let bytes = text.len();
-    if bytes <= bytes_max {
-        return;
-    }
     let shown = cut(text, bytes_max).len();
-    text.truncate(shown);
-    text.push_str(&format!(
-        "\n[cut by the host: the first {shown} of {bytes} bytes are above (limit result_kib)]"
-    ));
-    cuts.push(format!("a text had {bytes} bytes, {shown} were kept (limit result_kib)"));
+    if shown < bytes {
+        text.truncate(shown);
+        text.push_str(&format!("\n[{}]", marker(shown, bytes)));
+        cuts.push(format!("a text had {bytes} bytes, {shown} were kept (limit result_kib)"));
+    }
+}
+
+fn marker(shown: usize, bytes: usize) -> String {
+    format!("cut by the host: the first {shown} of {bytes} bytes are above (limit result_kib)")
+}
+
+/// Where the rest of a result is, or how to get it.
+fn rest(kept: Option<&Spilled>) -> String {
+    match kept {
+        None => "ask for less at a time".into(),
+        Some(Spilled { path, whole: true, .. }) => format!("the whole is in {path}"),
+        Some(Spilled { path, bytes, whole: false }) => format!("{bytes} bytes of it are in {path}"),
+    }
+}
+
+fn total(content: &[Content]) -> usize {
+    content.iter().map(size).sum()
 }
 
 fn size(content: &Content) -> usize {
@@ -68,17 +85,30 @@ mod tests {
     #[test]
     fn a_long_result_is_cut_and_marked() {
         let mut cuts = Vec::new();
-        let long = ToolResult {
-            content: vec![Content::Text("aé".into()), Content::Text("more".into())],
-            ..Default::default()
-        };
-        let whole = result(long.clone(), 7, &mut cuts);
+        let long = vec![Content::Text("aé".into()), Content::Text("more".into())];
+        let whole = content(long.clone(), 7, None, &mut cuts);
         assert_eq!((whole, cuts.len()), (long.clone(), 0));
-        let short = result(long, 2, &mut cuts);
-        assert_eq!(short.content[0], Content::Text("a".into()));
+        let short = content(long.clone(), 2, None, &mut cuts);
+        assert_eq!(short[0], Content::Text("a".into()));
         assert!(
-            matches!(&short.content[1], Content::Text(text) if text.contains("the first 1 of 7 bytes"))
+            matches!(&short[1], Content::Text(text) if text.contains("the first 1 of 7 bytes"))
         );
-        assert_eq!((short.content.len(), cuts.len()), (2, 1));
+        assert_eq!((short.len(), cuts.len()), (2, 1));
+        let kept = Spilled { path: "spill/c.txt".into(), bytes: 7, whole: true };
+        let short = content(long, 2, Some(&kept), &mut cuts);
+        assert!(
+            matches!(&short[1], Content::Text(text) if text.contains("the whole is in spill/c.txt"))
+        );
+    }
+
+    #[test]
+    fn a_long_message_is_cut_and_marked() {
+        let mut cuts = Vec::new();
+        let (mut short, mut long) = ("short".to_owned(), "é is long".to_owned());
+        text(&mut short, 5, &mut cuts);
+        text(&mut long, 1, &mut cuts);
+        assert_eq!(short, "short");
+        assert!(long.contains("the first 0 of 10 bytes"), "{long}");
+        assert_eq!(cuts.len(), 1);
     }
 }

@@ -8,6 +8,7 @@ use crate::compile::CompilerCommand;
 use crate::error::SandboxError;
 use crate::imports::HostImport;
 use crate::services::log::LogSink;
+use crate::spill::Spill;
 use crate::state::State;
 use crate::ticker::Ticker;
 use crate::wit::v0_1;
@@ -37,6 +38,9 @@ pub struct SandboxConfig {
     pub memory_total_mib: u64,
     /// KiB of stack for a guest's own calls; 64 to 8,192; 512 if not set.
     pub stack_kib: u64,
+    /// File operations that may run at the same time, all plugins together; more wait. 1 to 4,096;
+    /// 128 if not set.
+    pub file_operations: u32,
     /// Where memories come from; the fastest that the machine offers if not set.
     pub allocation: Allocation,
     /// Where log lines of plugins go; nowhere if not set.
@@ -44,6 +48,10 @@ pub struct SandboxConfig {
     /// The folder of what plugins keep between calls; their values live as long as the process if
     /// not set.
     pub state_dir: Option<PathBuf>,
+    /// The folder where the whole of a result goes that was cut; nothing of it is kept if not set.
+    pub spill_dir: Option<PathBuf>,
+    /// MiB that the sandbox writes there in all; 1,024 if not set.
+    pub spill_total_mib: u64,
     /// Interfaces that plugins may import beside those of the contract and WASI; none if not set.
     pub imports: Vec<HostImport>,
     /// Where compiled code is kept; without it every process compiles its plugins.
@@ -60,9 +68,12 @@ impl Default for SandboxConfig {
             workers: 0,
             memory_total_mib: 4_096,
             stack_kib: 512,
+            file_operations: 128,
             allocation: Allocation::Auto,
             log: None,
             state_dir: None,
+            spill_dir: None,
+            spill_total_mib: 1_024,
             imports: Vec::new(),
             cache: None,
             compiler: None,
@@ -116,6 +127,10 @@ struct Shared {
     memory_total: Arc<AtomicUsize>,
     /// The cache, or why there is none.
     cache: Result<Cache, String>,
+    /// Places for file operations.
+    file_operations: Arc<Semaphore>,
+    /// Where long results go.
+    spill: Option<Arc<Spill>>,
     /// Taken out when the sandbox ends.
     runtime: Option<Runtime>,
 }
@@ -130,6 +145,8 @@ pub(crate) struct Machine {
 
 /// Core instances for each slot: a component in Python has 14, with adapters and shims more.
 const INSTANCES_PER_SLOT: u32 = 40;
+/// Threads that may block beside those of file operations: for name look-ups and files of the host.
+const OTHER_BLOCKING: usize = 32;
 /// The most that `limits.memory_mib` can be: a slot reserves 4 GiB of address space in any case.
 const MEMORY_BYTES_MAX: usize = 4 << 30;
 const TABLE_ELEMENTS_MAX: usize = 100_000;
@@ -153,7 +170,9 @@ impl Sandbox {
                     Some(cache) => Cache::open(cache),
                     None => Err("compiled code is not kept".into()),
                 },
-                runtime: Some(guest_runtime(config.workers)?),
+                file_operations: Arc::new(Semaphore::new(config.file_operations as usize)),
+                spill: spill(&config),
+                runtime: Some(guest_runtime(&config)?),
                 config,
             }),
         })
@@ -204,6 +223,16 @@ impl Sandbox {
         &self.shared.memory_total
     }
 
+    /// Places for file operations of all plugins.
+    pub(crate) fn file_operations(&self) -> &Arc<Semaphore> {
+        &self.shared.file_operations
+    }
+
+    /// Where long results go, if they are kept.
+    pub(crate) fn spill(&self) -> Option<&Arc<Spill>> {
+        self.shared.spill.as_ref()
+    }
+
     /// The threads that run guests.
     pub(crate) fn runtime(&self) -> &tokio::runtime::Handle {
         // Only `Drop` takes it.
@@ -250,10 +279,19 @@ fn check(config: &SandboxConfig) -> Result<(), SandboxError> {
     let setting = |key, value, expected| Err(SandboxError::Setting { key, value, expected });
     match config {
         c if !(1..=10_000).contains(&c.slots) => setting("slots", c.slots.into(), "1 to 10000"),
+        c if c.workers > 1_024 => setting("workers", c.workers as u64, "0 to 1024"),
         c if !(64..=8_192).contains(&c.stack_kib) => {
             setting("stack_kib", c.stack_kib, "64 to 8192")
         }
-        c if c.memory_total_mib == 0 => setting("memory_total_mib", 0, "at least 1"),
+        c if !(1..=4_096).contains(&c.file_operations) => {
+            setting("file_operations", c.file_operations.into(), "1 to 4096")
+        }
+        c if !(1..=1_048_576).contains(&c.spill_total_mib) => {
+            setting("spill_total_mib", c.spill_total_mib, "1 to 1048576")
+        }
+        c if !(1..=1 << 30).contains(&c.memory_total_mib) => {
+            setting("memory_total_mib", c.memory_total_mib, "1 to 1073741824")
+        }
         _ => config.imports.iter().try_for_each(|import| match import.problem() {
             Some(problem) => Err(import_error(import, problem)),
             None => Ok(()),
@@ -282,13 +320,19 @@ fn first_machine(config: &SandboxConfig) -> Result<(Allocation, Machine), Sandbo
     Err(refused.unwrap_or_else(|| SandboxError::Engine("no way to allocate memory".into())))
 }
 
+fn spill(config: &SandboxConfig) -> Option<Arc<Spill>> {
+    let dir = config.spill_dir.clone()?;
+    Some(Arc::new(Spill::new(dir, config.spill_total_mib)))
+}
+
 /// Threads for guests alone, so that an embedder's aborts, timers and signals never wait for one.
-fn guest_runtime(workers: usize) -> std::io::Result<Runtime> {
+fn guest_runtime(config: &SandboxConfig) -> std::io::Result<Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    if workers > 0 {
-        builder.worker_threads(workers);
+    if config.workers > 0 {
+        builder.worker_threads(config.workers);
     }
     builder
+        .max_blocking_threads(config.file_operations as usize + OTHER_BLOCKING)
         .thread_name("cofferdam-guest")
         // With every worker in a guest, timers and sockets are looked at between two slices of a
         // millisecond, not after 61 of them.

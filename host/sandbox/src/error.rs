@@ -21,7 +21,7 @@ pub enum SandboxError {
     #[error("start the sandbox's threads: {0}")]
     Threads(#[from] std::io::Error),
     /// A setting is out of range.
-    #[error("setting `{key}` cannot be {value}: {expected}")]
+    #[error("the sandbox setting `{key}` cannot be {value}: it takes {expected}")]
     Setting {
         /// Which.
         key: &'static str,

@@ -5,6 +5,7 @@
 //! [`Plugin::load`] makes it ready under [`Limits`] and [`Grants`], and its tools and hooks are
 //! those of the agent loop. Whatever a guest does, its call ends as a value with a [`Receipt`].
 
+mod blocking;
 mod brake;
 mod cache;
 mod call;
@@ -23,12 +24,14 @@ mod nearest;
 mod plugin;
 mod receipt;
 mod services;
+mod spill;
 mod state;
 pub mod text;
 mod ticker;
 mod tool;
 mod wit;
 
+pub use blocking::OccupiedFiles;
 pub use cache::{CacheConfig, CacheReport};
 pub use compile::{CompilerCommand, serve_compiler};
 pub use declare::{RefusedTool, ToolSpec};
@@ -44,3 +47,4 @@ pub use limits::{LimitError, LimitRow, Limits};
 pub use plugin::{ChoiceError, Code, Plugin, PluginSource};
 pub use receipt::{Dropping, HostCalls, ProgressBill, Receipt, Tally};
 pub use services::log::{Level, LogLine, LogSink};
+pub use spill::Spilled;

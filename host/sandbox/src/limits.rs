@@ -131,6 +131,8 @@ limits! {
     host_alloc_mib: u64 = 8, 1 ..= 1_024;
     /// KiB of a result that the model gets; what is above is cut and marked.
     result_kib: u64 = 256, 1 ..= 65_536;
+    /// KiB of a result that was cut, kept in a file where the operator named a folder for that.
+    spill_kib: u64 = 65_536, 1 ..= 1_048_576;
     /// Progress reports of a call; one more ends it.
     progress_count: u64 = 10_000, 0 ..= 1_000_000;
     /// KiB of all progress reports of a call; more ends it.
@@ -150,6 +152,9 @@ limits! {
     file_write_kib: u64 = 65_536, 0 ..= 1_073_741_824;
     /// Files, directories and links that a call may create.
     files_created: u64 = 1_000, 0 ..= 1_000_000;
+    /// File operations of the plugin that run at the same time, all its calls together; more wait.
+    /// One that the system does not finish keeps its place after its call.
+    file_operations: u64 = 16, 1 ..= 1_024;
     /// KiB of random bytes of a call.
     random_kib: u64 = 1_024, 0 ..= 1_048_576;
     /// Calls of the plugin that run at the same time; more wait.

@@ -10,6 +10,7 @@ mod terms;
 pub(crate) use load::within_compiled;
 pub use source::{Code, PluginSource};
 
+use crate::blocking::OccupiedFiles;
 use crate::call::{Ended, Entry, GuestCall, Job, Reply};
 use crate::declare::{self, RefusedTool, ToolSpec};
 use crate::engine::{Machine, Sandbox};
@@ -281,6 +282,12 @@ impl Plugin {
             Ok(job) => crate::tool::outcome(job.perform_here(abort).await),
             Err(failure) => Err(failure).into(),
         }
+    }
+
+    /// Takes all its places for file operations, as operations would that the system never finishes:
+    /// for self-tests. Waits for those that run.
+    pub async fn occupy_file_operations(&self) -> OccupiedFiles {
+        self.loaded.terms.blocking.occupied().await
     }
 
     fn direct_job(

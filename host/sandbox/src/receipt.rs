@@ -1,6 +1,7 @@
 //! The bill of one call: what it used, what it was refused and what was cut. Written for every
 //! call, also for one that traps.
 
+use crate::spill::Spilled;
 use serde::Serialize;
 use std::any::Any;
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub struct Receipt {
     pub refusals: Vec<String>,
     /// What was cut, and where.
     pub cuts: Vec<String>,
+    /// The whole of a result that was cut, where the operator has it kept.
+    pub spilled: Option<Spilled>,
 }
 
 /// Calls into the host by kind.

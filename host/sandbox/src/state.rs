@@ -1,6 +1,7 @@
 //! What the store of one call holds: its brake, its meters, its services. Made for the call and
 //! dropped with it; two calls share nothing that a guest could write to.
 
+use crate::blocking::Blocking;
 use crate::brake::Brake;
 use crate::error::{Denied, Exceeded};
 use crate::grants::Grants;
@@ -30,6 +31,8 @@ pub(crate) struct Terms {
     pub(crate) grants: Grants,
     pub(crate) log_sink: Option<LogSink>,
     pub(crate) key_value: Option<Arc<KeyValue>>,
+    /// Places for file operations.
+    pub(crate) blocking: Blocking,
     /// Granted environment variables with their values, read when the plugin was loaded.
     pub(crate) env: Vec<(String, String)>,
     /// Credentials for requests, read when the plugin was loaded.
@@ -113,7 +116,8 @@ impl State {
     /// The file interfaces of this call.
     pub(crate) fn counted_files(&mut self) -> Files<'_> {
         let meter = self.files.clone();
-        Files::new(self.filesystem(), meter)
+        let blocking = self.terms.blocking.clone();
+        Files::new(self.filesystem(), meter, blocking)
     }
 
     fn make_wasi(&mut self) -> Box<WasiCtx> {

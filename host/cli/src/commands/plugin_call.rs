@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     let arguments = arguments(&args.arguments).refused()?;
-    let (limits, grants) = allowance(&args).refused()?;
-    let plugin = load(&args, limits, grants).await.refused()?;
+    let terms = terms(&args).refused()?;
+    let plugin = load(&args, terms).await.refused()?;
     let called = call(&plugin, &args.tool, arguments).await?;
     if args.json || !std::io::stdout().is_terminal() {
         Output::Out.line(&called.to_json().to_string());
@@ -41,10 +41,22 @@ fn arguments(given: &str) -> anyhow::Result<Arguments> {
     Ok(Arc::new(fields))
 }
 
-/// Limits and grants: the entry of an operator's file, if there is one, and over it the flags.
-fn allowance(args: &CallArgs) -> anyhow::Result<(Limits, Grants)> {
-    let (mut limits, mut grants) = match &args.config {
-        None => Default::default(),
+/// Under which name, pin, limits, grants and settings the plugin runs.
+#[derive(Default)]
+struct Terms {
+    name: Option<String>,
+    sha256: Option<String>,
+    limits: Limits,
+    grants: Grants,
+    sandbox: SandboxConfig,
+}
+
+/// The entry of an operator's file, if there is one, and over it the flags.
+fn terms(args: &CallArgs) -> anyhow::Result<Terms> {
+    // One call, at most with as many memories as a component of another language has.
+    let sandbox = SandboxConfig { slots: 4, ..super::sandbox_config() };
+    let mut terms = match &args.config {
+        None => Terms { sandbox, ..Terms::default() },
         Some(path) => {
             let config = Config::read(path)?;
             let entry = config.plugin_at(&args.file).with_context(|| {
@@ -54,26 +66,31 @@ fn allowance(args: &CallArgs) -> anyhow::Result<(Limits, Grants)> {
                     args.file.display()
                 )
             })?;
-            (entry.limits.clone(), entry.grants.clone())
+            Terms {
+                name: Some(entry.name.clone()),
+                sha256: entry.sha256.clone(),
+                limits: entry.limits.clone(),
+                grants: entry.grants.clone(),
+                sandbox: config.sandbox.over(sandbox),
+            }
         }
     };
-    args.limits.iter().try_for_each(|pair| limits.set_pair(pair))?;
-    args.grants.iter().try_for_each(|pair| grants.add_pair(pair))?;
-    Ok((limits, grants))
+    args.limits.iter().try_for_each(|pair| terms.limits.set_pair(pair))?;
+    args.grants.iter().try_for_each(|pair| terms.grants.add_pair(pair))?;
+    Ok(terms)
 }
 
-async fn load(args: &CallArgs, limits: Limits, grants: Grants) -> anyhow::Result<Plugin> {
+async fn load(args: &CallArgs, terms: Terms) -> anyhow::Result<Plugin> {
     let file = args.file.display();
-    let name = args.file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let stem = || args.file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let source = PluginSource {
-        name: name.unwrap_or_default(),
+        name: terms.name.or_else(stem).unwrap_or_default(),
         code: Code::Path(args.file.clone()),
-        sha256: None,
+        sha256: terms.sha256,
         accept_text: true,
     };
-    // One call, at most with as many memories as a component of another language has.
-    let sandbox = Sandbox::new(SandboxConfig { slots: 4, ..super::sandbox_config() })?;
-    let plugin = Plugin::load(&sandbox, source, limits, grants).await;
+    let sandbox = Sandbox::new(terms.sandbox)?;
+    let plugin = Plugin::load(&sandbox, source, terms.limits, terms.grants).await;
     plugin.with_context(|| format!("{file} cannot be loaded"))
 }
 

@@ -1,6 +1,7 @@
 //! The terms of a plugin's calls: limits, grants, and the values that grants stand for, read once
 //! when it is loaded.
 
+use crate::blocking::Blocking;
 use crate::engine::Sandbox;
 use crate::error::LoadError;
 use crate::grants::{Access, FileGrant, Grants};
@@ -33,11 +34,12 @@ pub(super) fn terms(
     };
     Ok(Terms {
         plugin: name.into(),
-        limits,
         log_sink: sandbox.config().log.clone(),
+        blocking: Blocking::new(limits.file_operations, sandbox.file_operations().clone()),
         key_value,
         env,
         secrets,
+        limits,
         grants,
     })
 }

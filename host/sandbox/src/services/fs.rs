@@ -4,16 +4,21 @@
 //! at a time, so that neither `..` nor a symbolic link leads out of it. On top of that: no hard
 //! links, because a link outlives the grant; no pipes, sockets or devices, because opening one can
 //! block a thread for good; and what is written is counted.
+//!
+//! Every operation runs on a thread that may block, in a place that is counted: the engine's own
+//! operation, on a table of its own that holds the descriptors it is about.
 
 mod stream;
 
+use crate::blocking::Blocking;
 use crate::grants::{Access, FileGrant};
 use crate::limits::Limits;
 use crate::receipt::Tally;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use stream::{CountedInput, CountedOutput};
-use wasmtime::component::{HasData, Resource};
+use tokio::runtime::Handle;
+use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtxView};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     self, Advice, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, ErrorCode,
@@ -25,6 +30,8 @@ use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
 /// Opens the granted directories for one call. What cannot be opened is missing, with a reason.
 pub(crate) fn preopen(builder: &mut WasiCtxBuilder, grants: &[FileGrant]) -> Vec<String> {
+    // The engine shall not hand operations to threads itself: they are on one already.
+    builder.allow_blocking_current_thread(true);
     grants
         .iter()
         .filter_map(|grant| {
@@ -49,7 +56,10 @@ pub(crate) struct FileMeter {
     bytes: AtomicU64,
     written: AtomicU64,
     write_max: u64,
+    created: AtomicU64,
+    create_max: u64,
     over: AtomicU64,
+    too_many: AtomicU64,
     links: AtomicU64,
     odd: AtomicU64,
 }
@@ -61,7 +71,10 @@ impl FileMeter {
             bytes: AtomicU64::new(0),
             written: AtomicU64::new(0),
             write_max: limits.file_write_kib << 10,
+            created: AtomicU64::new(0),
+            create_max: limits.files_created,
             over: AtomicU64::new(0),
+            too_many: AtomicU64::new(0),
             links: AtomicU64::new(0),
             odd: AtomicU64::new(0),
         })
@@ -78,6 +91,13 @@ impl FileMeter {
                     self.write_max >> 10
                 ),
             ),
+            (
+                count(&self.too_many),
+                format!(
+                    "a call may create {} files, directories and links (limit files_created)",
+                    self.create_max
+                ),
+            ),
             (count(&self.links), "a plugin may not create hard links".to_owned()),
             (count(&self.odd), "a plugin may open regular files and directories only".to_owned()),
         ];
@@ -88,6 +108,16 @@ impl FileMeter {
 
     fn read(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Counts something before it is created. False if there are too many.
+    fn create(&self) -> bool {
+        let fits = self.created.fetch_add(1, Ordering::Relaxed) < self.create_max;
+        if !fits {
+            self.created.fetch_sub(1, Ordering::Relaxed);
+            self.too_many.fetch_add(1, Ordering::Relaxed);
+        }
+        fits
     }
 
     /// How much may still be written.
@@ -113,6 +143,7 @@ impl FileMeter {
 pub(crate) struct Files<'a> {
     files: WasiFilesystemCtxView<'a>,
     meter: Arc<FileMeter>,
+    blocking: Blocking,
 }
 
 pub(crate) struct HasFiles;
@@ -121,12 +152,45 @@ impl HasData for HasFiles {
     type Data<'a> = Files<'a>;
 }
 
+/// The descriptors that an operation is about, in the table of its thread.
+type Descriptors<const N: usize> = [Resource<Descriptor>; N];
+
 impl<'a> Files<'a> {
-    pub(crate) fn new(files: WasiFilesystemCtxView<'a>, meter: Arc<FileMeter>) -> Self {
-        Self { files, meter }
+    pub(crate) fn new(
+        files: WasiFilesystemCtxView<'a>,
+        meter: Arc<FileMeter>,
+        blocking: Blocking,
+    ) -> Self {
+        Self { files, meter, blocking }
     }
 
-    /// The engine's files, for one counted operation.
+    /// One counted operation of the engine, on a thread that may block.
+    async fn operate<R: Send + 'static, const N: usize>(
+        &mut self,
+        descriptors: [&Resource<Descriptor>; N],
+        operation: impl AsyncFnOnce(&mut WasiFilesystemCtxView<'_>, Descriptors<N>) -> FsResult<R>
+        + Send
+        + 'static,
+    ) -> FsResult<R> {
+        self.meter.calls.fetch_add(1, Ordering::Relaxed);
+        let mut ctx = self.files.ctx.clone();
+        let mut table = ResourceTable::new();
+        let mut copies = Vec::with_capacity(N);
+        for descriptor in descriptors {
+            let descriptor = self.files.table.get(descriptor)?.clone();
+            copies.push(table.push(descriptor)?);
+        }
+        let Ok(copies) = <Descriptors<N>>::try_from(copies) else {
+            unreachable!("as many copies as descriptors")
+        };
+        let started = self.blocking.start(move || {
+            let mut files = WasiFilesystemCtxView { ctx: &mut ctx, table: &mut table };
+            Handle::current().block_on(operation(&mut files, copies))
+        });
+        started.await
+    }
+
+    /// The engine's files, for what does not block.
     fn engine(&mut self) -> &mut WasiFilesystemCtxView<'a> {
         self.meter.calls.fetch_add(1, Ordering::Relaxed);
         &mut self.files
@@ -136,42 +200,45 @@ impl<'a> Files<'a> {
         if self.meter.write(bytes) { Ok(()) } else { Err(ErrorCode::InsufficientSpace.into()) }
     }
 
+    /// Counts what is about to be created, also if it then cannot be.
+    fn spend_creation(&self) -> FsResult<()> {
+        if self.meter.create() { Ok(()) } else { Err(ErrorCode::InsufficientSpace.into()) }
+    }
+
     fn counted_output(
         &mut self,
         stream: Resource<DynOutputStream>,
     ) -> FsResult<Resource<DynOutputStream>> {
         let stream = self.files.table.delete(stream)?;
-        let counted: DynOutputStream = Box::new(CountedOutput::new(stream, self.meter.clone()));
+        let counted: DynOutputStream =
+            Box::new(CountedOutput::new(stream, self.meter.clone(), self.blocking.clone()));
         Ok(self.files.table.push(counted)?)
     }
 
-    /// Refuses what is there and is neither a file nor a directory. Another process could put a
-    /// pipe there in between; a plugin cannot, as it has no way to make one.
+    /// Whether something is there. What is neither a file nor a directory is refused. Another
+    /// process could put a pipe there in between; a plugin cannot, as it has no way to make one.
     async fn check_kind(
         &mut self,
-        fd: Resource<Descriptor>,
+        fd: &Resource<Descriptor>,
         follow: PathFlags,
         path: String,
-    ) -> FsResult<()> {
-        let Ok(found) = self.files.stat_at(fd, follow, path).await else {
+    ) -> FsResult<bool> {
+        let found =
+            self.operate([fd], async move |files, [fd]| files.stat_at(fd, follow, path).await);
+        let Ok(found) = found.await else {
             // Whatever is wrong, opening says it better.
-            return Ok(());
+            return Ok(false);
         };
         match found.type_ {
             DescriptorType::RegularFile
             | DescriptorType::Directory
-            | DescriptorType::SymbolicLink => Ok(()),
+            | DescriptorType::SymbolicLink => Ok(true),
             _ => {
                 self.meter.odd.fetch_add(1, Ordering::Relaxed);
                 Err(ErrorCode::NotPermitted.into())
             }
         }
     }
-}
-
-/// The same resource once more, for a second look at it.
-fn again<T: 'static>(resource: &Resource<T>) -> Resource<T> {
-    Resource::new_borrow(resource.rep())
 }
 
 impl Host for Files<'_> {
@@ -195,25 +262,26 @@ impl HostDescriptor for Files<'_> {
         len: Filesize,
         advice: Advice,
     ) -> FsResult<()> {
-        self.engine().advise(fd, at, len, advice).await
+        self.operate([&fd], async move |files, [fd]| files.advise(fd, at, len, advice).await).await
     }
 
     async fn sync_data(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
-        self.engine().sync_data(fd).await
+        self.operate([&fd], async move |files, [fd]| files.sync_data(fd).await).await
     }
 
     async fn get_flags(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorFlags> {
-        self.engine().get_flags(fd).await
+        self.operate([&fd], async move |files, [fd]| files.get_flags(fd).await).await
     }
 
     async fn get_type(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorType> {
-        self.engine().get_type(fd).await
+        self.operate([&fd], async move |files, [fd]| files.get_type(fd).await).await
     }
 
     async fn set_size(&mut self, fd: Resource<Descriptor>, size: Filesize) -> FsResult<()> {
-        let before = self.files.stat(again(&fd)).await?.size;
+        let stat = self.operate([&fd], async |files, [fd]| files.stat(fd).await);
+        let before = stat.await?.size;
         self.spend(size.saturating_sub(before))?;
-        self.engine().set_size(fd, size).await
+        self.operate([&fd], async move |files, [fd]| files.set_size(fd, size).await).await
     }
 
     async fn set_times(
@@ -222,7 +290,7 @@ impl HostDescriptor for Files<'_> {
         a: NewTimestamp,
         m: NewTimestamp,
     ) -> FsResult<()> {
-        self.engine().set_times(fd, a, m).await
+        self.operate([&fd], async move |files, [fd]| files.set_times(fd, a, m).await).await
     }
 
     async fn read(
@@ -231,7 +299,8 @@ impl HostDescriptor for Files<'_> {
         len: Filesize,
         at: Filesize,
     ) -> FsResult<(Vec<u8>, bool)> {
-        let (bytes, end) = self.engine().read(fd, len, at).await?;
+        let (bytes, end) =
+            self.operate([&fd], async move |files, [fd]| files.read(fd, len, at).await).await?;
         self.meter.read(bytes.len());
         Ok((bytes, end))
     }
@@ -243,18 +312,24 @@ impl HostDescriptor for Files<'_> {
         at: Filesize,
     ) -> FsResult<Filesize> {
         self.spend(bytes.len() as u64)?;
-        self.engine().write(fd, bytes, at).await
+        self.operate([&fd], async move |files, [fd]| files.write(fd, bytes, at).await).await
     }
 
     async fn read_directory(
         &mut self,
         fd: Resource<Descriptor>,
     ) -> FsResult<Resource<ReaddirIterator>> {
-        self.engine().read_directory(fd).await
+        let entries = self
+            .operate([&fd], async |files, [fd]| {
+                let entries = files.read_directory(fd).await?;
+                Ok(files.table.delete(entries)?)
+            })
+            .await?;
+        Ok(self.files.table.push(entries)?)
     }
 
     async fn sync(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
-        self.engine().sync(fd).await
+        self.operate([&fd], async move |files, [fd]| files.sync(fd).await).await
     }
 
     async fn create_directory_at(
@@ -262,11 +337,13 @@ impl HostDescriptor for Files<'_> {
         fd: Resource<Descriptor>,
         path: String,
     ) -> FsResult<()> {
-        self.engine().create_directory_at(fd, path).await
+        self.spend_creation()?;
+        self.operate([&fd], async move |files, [fd]| files.create_directory_at(fd, path).await)
+            .await
     }
 
     async fn stat(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorStat> {
-        self.engine().stat(fd).await
+        self.operate([&fd], async move |files, [fd]| files.stat(fd).await).await
     }
 
     async fn stat_at(
@@ -275,7 +352,7 @@ impl HostDescriptor for Files<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<DescriptorStat> {
-        self.engine().stat_at(fd, flags, path).await
+        self.operate([&fd], async move |files, [fd]| files.stat_at(fd, flags, path).await).await
     }
 
     async fn set_times_at(
@@ -286,7 +363,10 @@ impl HostDescriptor for Files<'_> {
         a: NewTimestamp,
         m: NewTimestamp,
     ) -> FsResult<()> {
-        self.engine().set_times_at(fd, flags, path, a, m).await
+        self.operate([&fd], async move |files, [fd]| {
+            files.set_times_at(fd, flags, path, a, m).await
+        })
+        .await
     }
 
     async fn link_at(
@@ -309,8 +389,17 @@ impl HostDescriptor for Files<'_> {
         how: OpenFlags,
         flags: DescriptorFlags,
     ) -> FsResult<Resource<Descriptor>> {
-        self.check_kind(again(&fd), follow, path.clone()).await?;
-        self.engine().open_at(fd, follow, path, how, flags).await
+        let is_there = self.check_kind(&fd, follow, path.clone()).await?;
+        if !is_there && how.contains(OpenFlags::CREATE) {
+            self.spend_creation()?;
+        }
+        let opened = self
+            .operate([&fd], async move |files, [fd]| {
+                let opened = files.open_at(fd, follow, path, how, flags).await?;
+                Ok(files.table.delete(opened)?)
+            })
+            .await?;
+        Ok(self.files.table.push(opened)?)
     }
 
     fn drop(&mut self, fd: Resource<Descriptor>) -> wasmtime::Result<()> {
@@ -318,7 +407,7 @@ impl HostDescriptor for Files<'_> {
     }
 
     async fn readlink_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<String> {
-        self.engine().readlink_at(fd, path).await
+        self.operate([&fd], async move |files, [fd]| files.readlink_at(fd, path).await).await
     }
 
     async fn remove_directory_at(
@@ -326,7 +415,8 @@ impl HostDescriptor for Files<'_> {
         fd: Resource<Descriptor>,
         path: String,
     ) -> FsResult<()> {
-        self.engine().remove_directory_at(fd, path).await
+        self.operate([&fd], async move |files, [fd]| files.remove_directory_at(fd, path).await)
+            .await
     }
 
     async fn rename_at(
@@ -336,7 +426,10 @@ impl HostDescriptor for Files<'_> {
         to: Resource<Descriptor>,
         new: String,
     ) -> FsResult<()> {
-        self.engine().rename_at(from, old, to, new).await
+        self.operate([&from, &to], async move |files, [from, to]| {
+            files.rename_at(from, old, to, new).await
+        })
+        .await
     }
 
     async fn symlink_at(
@@ -345,11 +438,12 @@ impl HostDescriptor for Files<'_> {
         to: String,
         path: String,
     ) -> FsResult<()> {
-        self.engine().symlink_at(fd, to, path).await
+        self.spend_creation()?;
+        self.operate([&fd], async move |files, [fd]| files.symlink_at(fd, to, path).await).await
     }
 
     async fn unlink_file_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
-        self.engine().unlink_file_at(fd, path).await
+        self.operate([&fd], async move |files, [fd]| files.unlink_file_at(fd, path).await).await
     }
 
     fn read_via_stream(
@@ -359,7 +453,8 @@ impl HostDescriptor for Files<'_> {
     ) -> FsResult<Resource<DynInputStream>> {
         let stream = self.engine().read_via_stream(fd, at)?;
         let stream = self.files.table.delete(stream)?;
-        let counted: DynInputStream = Box::new(CountedInput::new(stream, self.meter.clone()));
+        let counted: DynInputStream =
+            Box::new(CountedInput::new(stream, self.meter.clone(), self.blocking.clone()));
         Ok(self.files.table.push(counted)?)
     }
 
@@ -385,11 +480,14 @@ impl HostDescriptor for Files<'_> {
         a: Resource<Descriptor>,
         b: Resource<Descriptor>,
     ) -> wasmtime::Result<bool> {
-        self.engine().is_same_object(a, b).await
+        let same = self.operate([&a, &b], async |files, [a, b]| {
+            files.is_same_object(a, b).await.map_err(FsError::trap)
+        });
+        same.await.map_err(|error| wasmtime::Error::msg(error.to_string()))
     }
 
     async fn metadata_hash(&mut self, fd: Resource<Descriptor>) -> FsResult<MetadataHashValue> {
-        self.engine().metadata_hash(fd).await
+        self.operate([&fd], async move |files, [fd]| files.metadata_hash(fd).await).await
     }
 
     async fn metadata_hash_at(
@@ -398,7 +496,8 @@ impl HostDescriptor for Files<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<MetadataHashValue> {
-        self.engine().metadata_hash_at(fd, flags, path).await
+        self.operate([&fd], async move |files, [fd]| files.metadata_hash_at(fd, flags, path).await)
+            .await
     }
 }
 

@@ -295,6 +295,7 @@ mod tests {
             grants,
             log_sink: None,
             key_value: None,
+            blocking: crate::blocking::Blocking::unlimited(),
             env: Vec::new(),
             secrets,
         };

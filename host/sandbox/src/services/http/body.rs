@@ -160,6 +160,7 @@ mod tests {
             grants: Grants::default(),
             log_sink: None,
             key_value: None,
+            blocking: crate::blocking::Blocking::unlimited(),
             env: Vec::new(),
             secrets: vec![Secret::sample("https://a.example.com", "x-key", "s3cret")],
         })

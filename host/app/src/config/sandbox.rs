@@ -1,0 +1,158 @@
+//! `[sandbox]`: what all plugins share. What the file does not set stays as the embedder has it.
+
+use cofferdam_sandbox::{Allocation, SandboxConfig};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// `[sandbox]`: threads, slots and folders that all plugins share.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SandboxEntry {
+    /// Calls that may run at the same time, all plugins together; more wait. 1 to 10,000.
+    pub slots: Option<u32>,
+    /// Threads that run plugins; 0 takes as many as there are processors. At most 1,024.
+    pub workers: Option<usize>,
+    /// MiB of linear memory of all calls together.
+    pub memory_total_mib: Option<u64>,
+    /// KiB of stack for a plugin's own calls; 64 to 8,192.
+    pub stack_kib: Option<u64>,
+    /// File operations that may run at the same time, all plugins together; more wait.
+    pub file_operations: Option<u32>,
+    /// Where memories come from: `auto`, `pooled-scan`, `pooled-rewrite` or `on-demand`.
+    pub allocation: Option<AllocationEntry>,
+    /// The folder of what plugins keep between calls; `.cofferdam/state` beside the file if not set.
+    pub state_dir: Option<PathBuf>,
+    /// The folder where the whole of a result goes that was cut; nothing of it is kept if not set.
+    pub spill_dir: Option<PathBuf>,
+    /// MiB that may be written there in all.
+    pub spill_total_mib: Option<u64>,
+}
+
+/// Where memories come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AllocationEntry {
+    /// The fastest that the machine offers.
+    Auto,
+    /// Slots made ahead, reset by a scan of their pages.
+    PooledScan,
+    /// Slots made ahead, reset by rewriting.
+    PooledRewrite,
+    /// Mapped for each call.
+    OnDemand,
+}
+
+/// Where plugins keep values, beside the operator's file.
+const STATE_DIR: &str = ".cofferdam/state";
+
+/// One setting with the value in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingRow {
+    /// The key in `[sandbox]`.
+    pub key: &'static str,
+    /// The value in force.
+    pub value: String,
+    /// The value without configuration.
+    pub default: String,
+}
+
+impl SandboxEntry {
+    /// Settings of an embedder with those of the file over them.
+    pub fn over(&self, mut config: SandboxConfig) -> SandboxConfig {
+        fn set<T: Clone>(to: &mut T, from: &Option<T>) {
+            if let Some(from) = from {
+                *to = from.clone();
+            }
+        }
+        set(&mut config.slots, &self.slots);
+        set(&mut config.workers, &self.workers);
+        set(&mut config.memory_total_mib, &self.memory_total_mib);
+        set(&mut config.stack_kib, &self.stack_kib);
+        set(&mut config.file_operations, &self.file_operations);
+        set(&mut config.allocation, &self.allocation.map(Allocation::from));
+        set(&mut config.spill_total_mib, &self.spill_total_mib);
+        config.state_dir = self.state_dir.clone().or(config.state_dir);
+        config.spill_dir = self.spill_dir.clone().or(config.spill_dir);
+        config
+    }
+
+    /// Every setting with its value in force.
+    pub fn rows(&self) -> Vec<SettingRow> {
+        let rows = |config: &SandboxConfig| {
+            let folder = |path: &Option<PathBuf>, none: &str| {
+                path.as_ref().map_or_else(|| none.to_owned(), |path| path.display().to_string())
+            };
+            [
+                ("slots", config.slots.to_string()),
+                ("workers", config.workers.to_string()),
+                ("memory_total_mib", config.memory_total_mib.to_string()),
+                ("stack_kib", config.stack_kib.to_string()),
+                ("file_operations", config.file_operations.to_string()),
+                ("allocation", config.allocation.to_string()),
+                ("state_dir", folder(&config.state_dir, "kept in memory")),
+                ("spill_dir", folder(&config.spill_dir, "not kept")),
+                ("spill_total_mib", config.spill_total_mib.to_string()),
+            ]
+        };
+        let defaults = rows(&SandboxConfig::default());
+        let in_force = rows(&self.over(SandboxConfig::default()));
+        let row = |((key, value), (_, default))| SettingRow { key, value, default };
+        in_force.into_iter().zip(defaults).map(row).collect()
+    }
+
+    pub(super) fn relative_to(mut self, folder: &Path) -> Self {
+        self.state_dir = Some(folder.join(self.state_dir.as_deref().unwrap_or(STATE_DIR.as_ref())));
+        self.spill_dir = self.spill_dir.map(|dir| folder.join(dir));
+        self
+    }
+}
+
+impl From<AllocationEntry> for Allocation {
+    fn from(entry: AllocationEntry) -> Self {
+        match entry {
+            AllocationEntry::Auto => Self::Auto,
+            AllocationEntry::PooledScan => Self::PooledScan,
+            AllocationEntry::PooledRewrite => Self::PooledRewrite,
+            AllocationEntry::OnDemand => Self::OnDemand,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_reaches_the_sandbox() {
+        let entry: SandboxEntry = toml::from_str(
+            r#"
+            slots = 3
+            workers = 2
+            memory_total_mib = 77
+            stack_kib = 128
+            file_operations = 5
+            allocation = "on-demand"
+            state_dir = "s"
+            spill_dir = "p"
+            spill_total_mib = 9
+            "#,
+        )
+        .unwrap();
+        let rows = entry.rows();
+        assert!(rows.iter().all(|row| row.value != row.default), "{rows:?}");
+        let config = entry.over(SandboxConfig::default());
+        assert_eq!((config.slots, config.workers, config.memory_total_mib), (3, 2, 77));
+        assert_eq!((config.stack_kib, config.file_operations), (128, 5));
+        assert_eq!((config.allocation, config.spill_total_mib), (Allocation::OnDemand, 9));
+        assert_eq!(config.state_dir, Some("s".into()));
+        assert_eq!(config.spill_dir, Some("p".into()));
+    }
+
+    #[test]
+    fn what_the_file_does_not_set_is_the_embedders() {
+        let embedder = SandboxConfig { slots: 7, ..SandboxConfig::default() };
+        assert_eq!(SandboxEntry::default().over(embedder).slots, 7);
+        let beside = SandboxEntry::default().relative_to(Path::new("conf"));
+        assert_eq!(beside.state_dir, Some("conf/.cofferdam/state".into()));
+    }
+}
