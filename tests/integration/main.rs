@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+#[cfg(unix)]
+mod approvals;
 mod cache;
 mod calls;
 mod languages;

@@ -1,12 +1,14 @@
 //! The binary `cofferdam`. Only this crate prints, and only this file exits.
-#![expect(clippy::print_stderr, reason = "the one crate whose business is to print")]
 
+mod approver;
 mod args;
 mod commands;
 mod exit;
+mod keyboard;
 mod render;
 
 use clap::Parser;
+use render::Output;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -14,12 +16,12 @@ fn main() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(problem) => {
-            eprintln!("error: start the runtime: {problem}");
+            Output::Err.line(&format!("error: start the runtime: {problem}"));
             return exit::FAILED.into();
         }
     };
     let exit = runtime.block_on(commands::run(args)).unwrap_or_else(|problem| {
-        eprintln!("error: {problem:#}");
+        Output::Err.line(&format!("error: {problem:#}"));
         exit::of(&problem)
     });
     // A blocking read of standard input must not keep the process alive.

@@ -22,7 +22,7 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     let plugin = load(&args, terms).await.refused()?;
     let called = call(&plugin, &args.tool, arguments).await?;
     if args.json || !std::io::stdout().is_terminal() {
-        Output::Out.line(&called.to_json().to_string());
+        Output::Out.json(&called.to_json());
     } else {
         called.print();
     }

@@ -14,7 +14,7 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<Exit> {
     let bytes = component_bytes(&bytes, true).with_context(named).refused()?;
     let inspection = inspect(&bytes).with_context(named).refused()?;
     if args.json {
-        Output::Out.line(&serde_json::to_string(&inspection)?);
+        Output::Out.json(&serde_json::to_value(&inspection)?);
     } else {
         Output::Out.line(&table(&inspection));
     }

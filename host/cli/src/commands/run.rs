@@ -1,6 +1,7 @@
 //! `cofferdam run`: an agent on a prompt, to its answer.
 
 use super::session;
+use crate::approver;
 use crate::args::RunArgs;
 use crate::exit::{ABORTED, DONE, Exit, FAILED, Refused as _};
 use crate::render::{JsonLines, Lines, Output, answer};
@@ -23,6 +24,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let pinning = if args.allow_unpinned { Pinning::Optional } else { Pinning::Required };
     let options = Options {
         pinning,
+        approver: approver::at_this_terminal(),
         sandbox: super::sandbox_config(),
         session: session(&args, &config)?,
         ..Options::default()

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &SessionListArgs) -> anyhow::Result<Exit> {
     }
     for Listed { id, summary } in list {
         match summary {
-            Ok(summary) if args.json => Output::Out.line(&as_json(&id, &summary).to_string()),
+            Ok(summary) if args.json => Output::Out.json(&as_json(&id, &summary)),
             Ok(summary) => Output::Out.line(&line(&id, &summary)),
             Err(problem) => Output::Err.line(&format!("note: {problem}")),
         }

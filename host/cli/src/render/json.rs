@@ -10,7 +10,7 @@ pub(crate) struct JsonLines(pub(crate) Output);
 
 impl Observer for JsonLines {
     fn on_event<'a>(&'a self, event: &'a Event<'a>) -> BoxFuture<'a, ()> {
-        self.0.line(&json::event(event).to_string());
+        self.0.json(&json::event(event));
         Box::pin(std::future::ready(()))
     }
 }

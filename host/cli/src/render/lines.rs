@@ -42,7 +42,8 @@ impl Lines {
             Event::MessageEnd { message } => self.message(message),
             Event::ToolExecutionStart { call } => self.to.line(&start(call)),
             Event::ToolExecutionUpdate { call, partial } => {
-                self.to.line(&format!("  · {} {}: {}", call.name, call.id, partial_line(partial)));
+                let (name, id) = (visible(call.name, 80), visible(call.id, 80));
+                self.to.line(&format!("  · {name} {id}: {}", partial_line(partial)));
             }
             Event::ToolExecutionEnd { call, end } => self.to.line(&self::end(call, end)),
             Event::AgentStart
@@ -107,7 +108,8 @@ pub(crate) fn answer(message: &Message) -> String {
 
 fn start(call: &CallEvent<'_>) -> String {
     let arguments = serde_json::to_string(&**call.arguments).unwrap_or_default();
-    format!("  → {} {}  {}", call.name, call.id, visible(&arguments, LINE_MAX))
+    let (name, id) = (visible(call.name, 80), visible(call.id, 80));
+    format!("  → {name} {id}  {}", visible(&arguments, LINE_MAX))
 }
 
 fn end(call: &CallEvent<'_>, end: &CallEnd) -> String {
