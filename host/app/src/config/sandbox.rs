@@ -1,5 +1,6 @@
 //! `[sandbox]`: what all plugins share. What the file does not set stays as the embedder has it.
 
+use crate::places;
 use cofferdam_sandbox::{Allocation, SandboxConfig};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,11 @@ pub struct SandboxEntry {
     pub spill_dir: Option<PathBuf>,
     /// MiB that may be written there in all.
     pub spill_total_mib: Option<u64>,
+    /// The folder of compiled code, private to this user; the user's cache folder if not set. The
+    /// variable `COFFERDAM_CACHE_DIR` stands above it.
+    pub cache_dir: Option<PathBuf>,
+    /// MiB of compiled code that are kept; the longest unused goes when there is more.
+    pub cache_mib: Option<u64>,
 }
 
 /// Where memories come from.
@@ -73,6 +79,7 @@ impl SandboxEntry {
         set(&mut config.spill_total_mib, &self.spill_total_mib);
         config.state_dir = self.state_dir.clone().or(config.state_dir);
         config.spill_dir = self.spill_dir.clone().or(config.spill_dir);
+        config.cache = places::cache_over(self.cache_dir.as_deref(), self.cache_mib, config.cache);
         config
     }
 
@@ -92,6 +99,18 @@ impl SandboxEntry {
                 ("state_dir", folder(&config.state_dir, "kept in memory")),
                 ("spill_dir", folder(&config.spill_dir, "not kept")),
                 ("spill_total_mib", config.spill_total_mib.to_string()),
+                (
+                    "cache_dir",
+                    folder(&config.cache.as_ref().map(|kept| kept.dir.clone()), "not kept"),
+                ),
+                (
+                    "cache_mib",
+                    config
+                        .cache
+                        .as_ref()
+                        .map_or(places::CACHE_MIB, |kept| kept.size_mib)
+                        .to_string(),
+                ),
             ]
         };
         let defaults = rows(&SandboxConfig::default());
@@ -103,6 +122,7 @@ impl SandboxEntry {
     pub(super) fn relative_to(mut self, folder: &Path) -> Self {
         self.state_dir = Some(folder.join(self.state_dir.as_deref().unwrap_or(STATE_DIR.as_ref())));
         self.spill_dir = self.spill_dir.map(|dir| folder.join(dir));
+        self.cache_dir = self.cache_dir.map(|dir| folder.join(dir));
         self
     }
 }
@@ -135,6 +155,8 @@ mod tests {
             state_dir = "s"
             spill_dir = "p"
             spill_total_mib = 9
+            cache_dir = "c"
+            cache_mib = 11
             "#,
         )
         .unwrap();
@@ -146,6 +168,8 @@ mod tests {
         assert_eq!((config.allocation, config.spill_total_mib), (Allocation::OnDemand, 9));
         assert_eq!(config.state_dir, Some("s".into()));
         assert_eq!(config.spill_dir, Some("p".into()));
+        let kept = config.cache.unwrap();
+        assert_eq!((kept.dir, kept.size_mib), ("c".into(), 11));
     }
 
     #[test]
