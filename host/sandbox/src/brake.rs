@@ -16,6 +16,8 @@ use wasmtime::EngineWeak;
 pub(crate) struct Brake {
     engine: EngineWeak,
     abort: AbortSignal,
+    /// Microseconds of the process's clock at which the call was asked for.
+    asked: u64,
     /// Why the call is stopped, as [`Stop::code`] has it; zero while it may go on.
     stop: AtomicU8,
     /// Microseconds of the process's clock after which the call is stopped.
@@ -37,11 +39,13 @@ impl Brake {
         queue: Duration,
         grace: Duration,
     ) -> Self {
+        let asked = now();
         Self {
             engine,
             abort,
+            asked,
             stop: AtomicU8::new(0),
-            deadline: AtomicU64::new(now().saturating_add(micros(queue))),
+            deadline: AtomicU64::new(asked.saturating_add(micros(queue))),
             running: AtomicBool::new(false),
             aborted: AtomicBool::new(false),
             cooperative: AtomicBool::new(false),
@@ -132,6 +136,11 @@ impl Brake {
             self.abort();
         }
         self.aborted.load(Ordering::Acquire)
+    }
+
+    /// Microseconds since the call was asked for: so long it has waited until now.
+    pub(crate) fn waited(&self) -> u64 {
+        now().saturating_sub(self.asked)
     }
 
     /// What is left to the call.

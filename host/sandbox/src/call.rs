@@ -24,7 +24,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::SemaphorePermit;
 use tokio::task::JoinHandle;
-use wasmtime::{Store, UpdateDeadline};
+use wasmtime::{Store, Trap, UpdateDeadline};
 
 /// What a fresh instance is asked, whatever the version of its contract.
 #[derive(Debug)]
@@ -160,16 +160,16 @@ impl Job {
     async fn run(self, brake: Arc<Brake>) -> Ended {
         let plugin = self.plugin;
         let call_id = self.entry.call_id().unwrap_or_default();
-        let queued = now();
         let slot = match slot(&plugin, &brake).await {
             Ok(slot) => slot,
-            Err(failure) => return Ended::unrun(&plugin, now() - queued, failure),
+            Err(failure) => return Ended::unrun(&plugin, brake.waited(), failure),
         };
+        let waited = brake.waited();
         brake.start(Duration::from_millis(plugin.terms.limits.wall_ms));
         let started = now();
         let mut store = match armed_store(&plugin, &brake, self.progress, &self.entry) {
             Ok(store) => store,
-            Err(error) => return Ended::unrun(&plugin, started - queued, broken(&error)),
+            Err(error) => return Ended::unrun(&plugin, waited, broken(&error)),
         };
         let result = tokio::select! { biased;
             stop = brake.stopping() => Err(stop.into()),
@@ -178,7 +178,7 @@ impl Job {
         let mut ended = settle(&plugin, &mut store, result);
         drop(store);
         drop(slot);
-        ended.receipt.waiting_us = started - queued;
+        ended.receipt.waiting_us = waited;
         ended.receipt.wall_us = now() - started;
         ended.fitted(&plugin, &call_id, &brake).await
     }
@@ -231,6 +231,10 @@ impl Drop for Waiting<'_> {
 /// outside. Handed out in slices, the fuel is billed to within one of them, half a millisecond of work.
 const FUEL_SLICE: u64 = 1_000_000;
 
+/// Compiled code looks at its fuel where functions and loops begin, so that a call may end having
+/// used more than it had. One more than it may use tells that from having used all of it.
+const SPARE_FUEL: u64 = 1;
+
 /// A store with every brake set, before any guest code can run.
 fn armed_store(
     plugin: &Loaded,
@@ -250,7 +254,7 @@ fn armed_store(
     store.set_hostcall_fuel(mib(limits.host_alloc_mib));
     store.set_max_component_handles(usize::try_from(limits.resources).unwrap_or(usize::MAX));
     if let Some(fuel) = limits.fuel {
-        store.set_fuel(fuel)?;
+        store.set_fuel(fuel.saturating_add(SPARE_FUEL))?;
         store.fuel_async_yield_interval(Some(FUEL_SLICE))?;
     }
     store.set_epoch_deadline(1);
@@ -279,8 +283,14 @@ fn settle(
 ) -> Ended {
     const STDERR_BYTES_MAX: usize = 4_096;
     let limits = &plugin.terms.limits;
+    let left = store.get_fuel().unwrap_or_default();
     let fuel =
-        limits.fuel.map(|budget| budget.saturating_sub(store.get_fuel().unwrap_or_default()));
+        limits.fuel.map(|fuel| fuel.saturating_add(SPARE_FUEL).saturating_sub(left).min(fuel));
+    let overspent = limits.fuel.is_some() && left < SPARE_FUEL;
+    let result = match result {
+        Ok(Ok(_)) if overspent => Err(Trap::OutOfFuel.into()),
+        result => result,
+    };
     let secrets = &plugin.terms.secrets;
     let mut receipt = bill(store.data_mut(), fuel);
     let reply = result.unwrap_or_else(|error| {

@@ -340,10 +340,7 @@ impl Failure {
                 "the plugin has too many instances (limit instances)".into(),
             );
         }
-        if text.contains("resource table has no free keys")
-            || text.contains("table is full")
-            || text.contains("handles")
-        {
+        if text.contains("handle limit exceeded") || text.contains("table has no free keys") {
             return Self::limit(
                 "memory-limit",
                 "resources",

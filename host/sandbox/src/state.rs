@@ -75,7 +75,14 @@ impl State {
     ) -> Self {
         let limits = &terms.limits;
         let mut table = ResourceTable::new();
-        table.set_max_capacity(usize::try_from(limits.resources).unwrap_or(usize::MAX));
+        // What a guest holds is counted exactly elsewhere; behind one of its handles the host may
+        // have two entries, and some are the host's own.
+        table.set_max_capacity(
+            usize::try_from(limits.resources)
+                .unwrap_or(usize::MAX)
+                .saturating_mul(2)
+                .saturating_add(16),
+        );
         let mut http_ctx = WasiHttpCtx::new();
         http_ctx.set_field_size_limit(HEADERS_BYTES_MAX);
         Self {

@@ -7,5 +7,8 @@ mod corpus;
 mod files;
 #[path = "../guest/mod.rs"]
 mod guest;
+mod http;
 mod imports;
+mod limits;
+mod secrets;
 mod support;

@@ -6,15 +6,22 @@ use cofferdam_agent::message::Content;
 use cofferdam_agent::progress::Progress;
 use cofferdam_agent::tool::Outcome;
 use cofferdam_sandbox::{
-    Code, Grants, Limits, LoadError, Plugin, PluginSource, Receipt, Sandbox, SandboxConfig,
+    CacheConfig, Code, Grants, Limits, LoadError, Plugin, PluginSource, Receipt, Sandbox,
+    SandboxConfig,
 };
 use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, Mutex};
 
-/// The sandbox of the tests that need none of their own.
-pub static SANDBOX: LazyLock<Sandbox> =
-    LazyLock::new(|| Sandbox::new(SandboxConfig::default()).unwrap());
+/// The sandbox of the tests that need none of their own. It keeps compiled code: most of them load
+/// the prober.
+pub static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wall");
+    let cache = Some(CacheConfig { dir, size_mib: 256 });
+    Sandbox::new(SandboxConfig { cache, ..SandboxConfig::default() }).unwrap()
+});
 
 /// Instructions that never end.
 pub const LOOP: &str = "(loop $again (br $again)) unreachable";
@@ -105,5 +112,80 @@ impl Prober {
             Err(failure) => panic!("{failure:?}"),
         };
         (outcomes, receipt(&outcome).clone())
+    }
+}
+
+/// A server on loopback, until the end of the test. Each connection is one exchange.
+pub struct Server {
+    pub port: u16,
+    /// The heads of the requests that it got, and what came with them.
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    /// Answers every request with these bytes.
+    pub fn answering(answer: impl Into<Vec<u8>>) -> Self {
+        let answer = answer.into();
+        Self::new(move |stream, _| drop(stream.write_all(&answer)))
+    }
+
+    /// Does this with each connection, once the head of the request is there.
+    pub fn new(serve: impl Fn(&mut TcpStream, &str) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (kept, serve) = (seen.clone(), Arc::new(serve));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut stream, kept, serve) = (stream.unwrap(), kept.clone(), serve.clone());
+                std::thread::spawn(move || {
+                    let request = read_request(&mut stream);
+                    kept.lock().unwrap().push(request.clone());
+                    serve(&mut stream, &request);
+                });
+            }
+        });
+        Self { port, seen }
+    }
+
+    pub fn authority(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// The grant of these methods, as `KEY=VALUE`.
+    pub fn grant(&self, methods: &str) -> String {
+        format!("http={methods} http://{}", self.authority())
+    }
+
+    /// A step of the prober that asks it for a path.
+    pub fn get(&self, path: &str) -> Value {
+        json!({"do": "http", "authority": self.authority(), "path": path})
+    }
+
+    /// The requests so far.
+    pub fn seen(&self) -> Vec<String> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+/// A request as far as its head says that it goes.
+fn read_request(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 4_096];
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let head = head.to_ascii_lowercase();
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            let wanted = length.and_then(|length| length.trim().parse().ok()).unwrap_or(0);
+            let chunked = head.contains("transfer-encoding: chunked");
+            if body.len() >= wanted && (!chunked || body.ends_with("0\r\n\r\n")) {
+                return text;
+            }
+        }
+        match stream.read(&mut piece) {
+            Ok(0) | Err(_) => return text,
+            Ok(read) => bytes.extend_from_slice(&piece[..read]),
+        }
     }
 }
