@@ -4,9 +4,12 @@ use crate::spill::Spilled;
 use crate::text::cut;
 use cofferdam_agent::message::Content;
 
-/// Whether content has more bytes than a model gets.
+/// Pieces of a result: what is more is no longer content but a load.
+const PIECES_MAX: usize = 1_000;
+
+/// Whether content has more bytes, or more pieces, than a model gets.
 pub(crate) fn is_too_long(content: &[Content], bytes_max: usize) -> bool {
-    total(content) > bytes_max
+    total(content) > bytes_max || content.len() > PIECES_MAX
 }
 
 /// Cuts content to so many bytes, and says where, and where the rest is.
@@ -16,13 +19,13 @@ pub(crate) fn content(
     kept: Option<&Spilled>,
     cuts: &mut Vec<String>,
 ) -> Vec<Content> {
-    let bytes = total(&content);
-    if bytes <= bytes_max {
+    let (bytes, pieces) = (total(&content), content.len());
+    if !is_too_long(&content, bytes_max) {
         return content;
     }
     let mut left = bytes_max;
     let mut short = Vec::new();
-    for block in content {
+    for block in content.into_iter().take(PIECES_MAX) {
         match block {
             Content::Text(text) if left > 0 => {
                 let kept = cut(&text, left);
@@ -38,8 +41,18 @@ pub(crate) fn content(
         }
     }
     let shown = total(&short);
-    short.push(Content::Text(format!("[{}; {}]", marker(shown, bytes), rest(kept))));
-    cuts.push(format!("the result had {bytes} bytes, {shown} were kept (limit result_kib)"));
+    let (marked, noted) = match bytes > bytes_max {
+        true => (
+            marker(shown, bytes),
+            format!("the result had {bytes} bytes, {shown} were kept (limit result_kib)"),
+        ),
+        false => (
+            format!("cut by the host: the first {PIECES_MAX} of {pieces} pieces are above"),
+            format!("the result had {pieces} pieces, {PIECES_MAX} were kept"),
+        ),
+    };
+    short.push(Content::Text(format!("[{marked}; {}]", rest(kept))));
+    cuts.push(noted);
     short
 }
 
@@ -98,6 +111,17 @@ mod tests {
         let short = content(long, 2, Some(&kept), &mut cuts);
         assert!(
             matches!(&short[1], Content::Text(text) if text.contains("the whole is in spill/c.txt"))
+        );
+    }
+
+    #[test]
+    fn too_many_pieces_are_cut_and_marked() {
+        let mut cuts = Vec::new();
+        let many = vec![Content::Text(String::new()); 1_001];
+        let short = content(many, 7, None, &mut cuts);
+        assert_eq!((short.len(), cuts.len()), (1_001, 1));
+        assert!(
+            matches!(&short[1_000], Content::Text(text) if text.contains("the first 1000 of 1001 pieces"))
         );
     }
 

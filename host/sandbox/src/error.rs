@@ -3,7 +3,7 @@
 
 use crate::cut;
 use crate::inspect::Refused;
-use crate::limits::Limits;
+use crate::limits::{LimitError, Limits};
 use crate::mask;
 use crate::services::secret::Secret;
 use crate::text::visible;
@@ -76,6 +76,9 @@ pub enum LoadError {
         /// The limit.
         key: &'static str,
     },
+    /// A limit is out of its range.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     /// A grant cannot be given.
     #[error("the grant {grant} cannot be given: {problem}")]
     Grant {
@@ -93,7 +96,7 @@ pub enum LoadError {
     /// The component does not fit the contract.
     #[error("the plugin does not fit this host: {0}")]
     Link(String),
-    /// It was asked for its tools and did not answer.
+    /// It was asked for its tools and did not answer, or has functions of other types.
     #[error("the plugin was asked for its tools: {}", .0.message)]
     ListTools(Box<Failure>),
     /// The sandbox itself failed.

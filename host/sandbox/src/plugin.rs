@@ -93,6 +93,7 @@ impl Plugin {
         limits: Limits,
         grants: Grants,
     ) -> Result<Self, LoadError> {
+        limits.check()?;
         let machine = sandbox
             .machine(limits.fuel.is_some())
             .map_err(|error| LoadError::Sandbox(error.to_string()))?;
@@ -131,7 +132,8 @@ impl Plugin {
         Self::ready(loaded, self.inspection.clone(), None).await
     }
 
-    /// Asks what is linked for its tools.
+    /// Asks what is linked for its tools; one that has none is instantiated all the same, to see
+    /// whether its hooks are what they say.
     async fn ready(
         loaded: Loaded,
         inspection: Arc<Inspection>,
@@ -145,9 +147,7 @@ impl Plugin {
             inspection,
             compile_time,
         };
-        if plugin.inspection.roles.tools {
-            plugin.list_tools().await?;
-        }
+        plugin.list_tools().await?;
         Ok(plugin)
     }
 
@@ -161,7 +161,7 @@ impl Plugin {
         let (tools, refused) = declare::check(offered);
         self.tools = tools.into();
         self.refused = refused.into();
-        self.listing = Some(Arc::new(ended.receipt));
+        self.listing = self.inspection.roles.tools.then(|| Arc::new(ended.receipt));
         Ok(())
     }
 

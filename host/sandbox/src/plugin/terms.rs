@@ -19,6 +19,9 @@ pub(super) fn terms(
     limits: Limits,
     grants: Grants,
 ) -> Result<Terms, LoadError> {
+    grants
+        .check()
+        .map_err(|error| LoadError::Grant { grant: "env".into(), problem: error.to_string() })?;
     grants.files.iter().try_for_each(check_directory)?;
     let env =
         grants.env.iter().filter_map(|key| Some((key.clone(), std::env::var(key).ok()?))).collect();

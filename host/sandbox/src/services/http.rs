@@ -166,7 +166,11 @@ impl WasiHttpHooks for Http {
     }
 }
 
-/// The guest's time-outs, none of them longer than the call.
+/// By how much the call's own deadline comes before a time-out that was clamped to it, so that it is
+/// the one that is reported.
+const AFTER_THE_CALL: Duration = Duration::from_millis(100);
+
+/// The guest's time-outs, none of them to speak of longer than the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Timeouts {
     connect: Duration,
@@ -176,7 +180,8 @@ struct Timeouts {
 
 impl Timeouts {
     fn clamped(options: RequestOptions, remaining: Duration) -> Self {
-        let clamp = |asked: Option<Duration>| asked.unwrap_or(remaining).min(remaining);
+        let longest = remaining.saturating_add(AFTER_THE_CALL);
+        let clamp = |asked: Option<Duration>| asked.unwrap_or(longest).min(longest);
         Self {
             connect: clamp(options.connect_timeout),
             first_byte: clamp(options.first_byte_timeout),
@@ -260,12 +265,12 @@ mod tests {
             first_byte_timeout: None,
             between_bytes_timeout: Some(Duration::from_millis(5)),
         };
-        let remaining = Duration::from_secs(3);
+        let longest = Duration::from_millis(3_100);
         assert_eq!(
-            Timeouts::clamped(options, remaining),
+            Timeouts::clamped(options, Duration::from_secs(3)),
             Timeouts {
-                connect: remaining,
-                first_byte: remaining,
+                connect: longest,
+                first_byte: longest,
                 between_bytes: Duration::from_millis(5)
             }
         );

@@ -4,6 +4,7 @@
 
 mod store;
 
+use crate::blocking::Blocking;
 use crate::mask;
 use crate::state::State;
 use std::collections::BTreeMap;
@@ -36,23 +37,22 @@ impl KeyValue {
         Ok(Self { store: Arc::new(Mutex::new(Store::open(path, quota)?)) })
     }
 
-    /// Does something with the store where it may block. Goes on to its end even if the guest that
-    /// asked is gone.
+    /// Does something with the store on a thread that may block, in a place for file operations.
+    /// Once begun it goes on to its end, even if the guest that asked is gone.
     async fn with<T: Send + 'static>(
         &self,
+        places: &Blocking,
         work: impl FnOnce(&mut Store) -> Result<T, KeyValueError> + Send + 'static,
     ) -> Result<T, KeyValueError> {
         let mut store = self.store.clone().lock_owned().await;
-        tokio::task::spawn_blocking(move || work(&mut store))
-            .await
-            .unwrap_or_else(|error| Err(KeyValueError::Other(format!("the host failed: {error}"))))
+        places.start(move || work(&mut store)).await
     }
 }
 
 /// The value of this key.
 pub(crate) async fn read(state: &mut State, key: String) -> Result<Option<Vec<u8>>, KeyValueError> {
-    let (store, key) = (granted(state)?, masked(state, &key));
-    let value = store.with(move |store| Ok(store.values()?.get(&key).cloned())).await?;
+    let ((store, places), key) = (granted(state)?, masked(state, &key));
+    let value = store.with(&places, move |store| Ok(store.values()?.get(&key).cloned())).await?;
     state.receipt.host_calls.key_value.add(value.as_ref().map_or(0, Vec::len));
     Ok(value)
 }
@@ -63,17 +63,17 @@ pub(crate) async fn write(
     key: String,
     value: Vec<u8>,
 ) -> Result<(), KeyValueError> {
-    let (store, key) = (granted(state)?, masked(state, &key));
+    let ((store, places), key) = (granted(state)?, masked(state, &key));
     state.receipt.host_calls.key_value.add(value.len());
     let value = mask::bytes(value, &state.terms.secrets);
-    store.with(move |store| store.set(&key, Some(value))).await
+    store.with(&places, move |store| store.set(&key, Some(value))).await
 }
 
 /// Removes this key.
 pub(crate) async fn remove(state: &mut State, key: String) -> Result<(), KeyValueError> {
-    let (store, key) = (granted(state)?, masked(state, &key));
+    let ((store, places), key) = (granted(state)?, masked(state, &key));
     state.receipt.host_calls.key_value.add(0);
-    store.with(move |store| store.set(&key, None)).await
+    store.with(&places, move |store| store.set(&key, None)).await
 }
 
 /// Keys with this prefix, after that one.
@@ -83,10 +83,10 @@ pub(crate) async fn keys(
     after: Option<String>,
     limit: u32,
 ) -> Result<Vec<String>, KeyValueError> {
-    let store = granted(state)?;
+    let (store, places) = granted(state)?;
     let limit = usize::try_from(limit).unwrap_or(KEYS_MAX).min(KEYS_MAX);
     let keys = store
-        .with(move |store| Ok(page(store.values()?, &prefix, after.as_deref(), limit)))
+        .with(&places, move |store| Ok(page(store.values()?, &prefix, after.as_deref(), limit)))
         .await?;
     state.receipt.host_calls.key_value.add(keys.iter().map(String::len).sum());
     Ok(keys)
@@ -111,9 +111,10 @@ fn page(
         .collect()
 }
 
-fn granted(state: &mut State) -> Result<Arc<KeyValue>, KeyValueError> {
+/// The store, and the places for what is done with it.
+fn granted(state: &mut State) -> Result<(Arc<KeyValue>, Blocking), KeyValueError> {
     match state.key_value() {
-        Some(store) => Ok(store.clone()),
+        Some(store) => Ok((store.clone(), state.terms.blocking.clone())),
         None => {
             state
                 .receipt

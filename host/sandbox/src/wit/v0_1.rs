@@ -81,6 +81,20 @@ impl Exports {
         })
     }
 
+    /// Whether every function has the types of the contract, before the first of them is needed.
+    fn check_shapes(&self, store: &mut Store<State>, instance: &Instance) -> wasmtime::Result<()> {
+        if let Some(preparation) = &self.preparation {
+            preparation.load(&mut *store, instance)?;
+        }
+        if let Some(before) = &self.before {
+            before.load(&mut *store, instance)?;
+        }
+        if let Some(after) = &self.after {
+            after.load(&mut *store, instance)?;
+        }
+        Ok(())
+    }
+
     /// Runs one function of a fresh instance. `Err` outside is how the guest ended; `Err` inside is
     /// an answer that breaks the contract.
     pub(crate) async fn enter(
@@ -91,7 +105,9 @@ impl Exports {
     ) -> wasmtime::Result<Result<Reply, Failure>> {
         match entry {
             Entry::ListTools => {
-                let guest = exported(&self.tools)?.load(&mut *store, instance)?;
+                self.check_shapes(store, instance)?;
+                let Some(tools) = &self.tools else { return Ok(Ok(Reply::Tools(Vec::new()))) };
+                let guest = tools.load(&mut *store, instance)?;
                 let offered = guest.call_list_tools(&mut *store).await?;
                 Ok(Ok(Reply::Tools(offered.into_iter().map(offered_tool).collect())))
             }
@@ -141,6 +157,8 @@ fn exported<T>(indices: &Option<T>) -> wasmtime::Result<&T> {
         .ok_or_else(|| wasmtime::Error::msg("the plugin does not export this interface"))
 }
 
+/// Bytes of the name of an image's format.
+const MEDIA_TYPE_BYTES_MAX: usize = 100;
 /// Bytes of a failure's own code, which is an identifier.
 const CODE_BYTES_MAX: usize = 200;
 
@@ -215,7 +233,8 @@ fn contents(contents: Vec<types::Content>) -> Vec<Content> {
         .map(|content| match content {
             types::Content::Text(text) => Content::Text(text),
             types::Content::Image(blob) => {
-                Content::Image(Image { media_type: blob.media_type, data: Arc::from(blob.data) })
+                let media_type = visible(&blob.media_type, MEDIA_TYPE_BYTES_MAX);
+                Content::Image(Image { media_type, data: Arc::from(blob.data) })
             }
             // A kind that this host does not know is shown as text, as the contract says.
             types::Content::Other(custom) => Content::Text(custom.data),

@@ -245,11 +245,13 @@ async fn links_that_stay_and_files_that_are_none() {
             {"do": "open", "dir": "/w", "path": "to-fifo", "stream": 1},
             {"do": "open", "dir": "/w", "path": "sub/../fifo", "create": true, "write": true},
             {"do": "open", "dir": "/w", "path": "socket", "get": 1},
+            {"do": "symlink", "dir": "/w", "path": "out", "target": "../top"},
+            {"do": "symlink", "dir": "/w", "path": "out", "target": "/etc/passwd"},
         ]))
         .await;
     drop(socket);
-    assert_eq!(errors(&outcomes), ["not-permitted"; 6], "{outcomes:?}");
-    for word in ["hard links", "regular files and directories only"] {
+    assert_eq!(errors(&outcomes), ["not-permitted"; 8], "{outcomes:?}");
+    for word in ["hard links", "regular files and directories only", "symbolic links"] {
         assert!(receipt.refusals.iter().any(|r| r.contains(word)), "{:?}", receipt.refusals);
     }
     // Devices are of the same kind; the one that is on every system is not a directory's neighbour.

@@ -49,6 +49,7 @@ checked!(
     resources,
     host_alloc_mib,
     result_kib,
+    spill_kib,
     progress_count,
     progress_kib,
     log_lines,
@@ -58,6 +59,7 @@ checked!(
     http_body_kib,
     file_write_kib,
     files_created,
+    file_operations,
     random_kib,
     concurrent_calls,
     queue,
@@ -320,6 +322,22 @@ mod check {
         assert_eq!((text(&cut).len(), receipt(&cut).cuts.len()), (5_120, 1));
     }
 
+    pub async fn spill_kib() {
+        let folder = tempfile::tempdir().unwrap();
+        let spill_dir = Some(folder.path().join("spill"));
+        let config = SandboxConfig { slots: 2, spill_dir, ..SandboxConfig::default() };
+        let sandbox = Sandbox::new(config).unwrap();
+        let plugin = load_in(&sandbox, &long_answer(), &["result_kib=5", "spill_kib=7"]).await;
+        let plugin = plugin.unwrap();
+        for (bytes, kept, whole) in [(7_168, 7_168, true), (7_169, 7_168, false)] {
+            let outcome = call(&plugin, &format!("[{bytes}]")).await;
+            let spilled = receipt(&outcome).spilled.clone().unwrap();
+            assert_eq!((spilled.bytes, spilled.whole), (kept, whole), "{bytes}");
+            assert_eq!(std::fs::metadata(&spilled.path).unwrap().len(), kept);
+        }
+        assert_eq!(receipt(&call(&plugin, "[5120]").await).spilled, None);
+    }
+
     /// Reports as many bytes of progress as its arguments say, in one report.
     fn one_report() -> Guest {
         with_progress(Guest::call(
@@ -488,6 +506,20 @@ mod check {
         assert_eq!(fine, [true, true, true, true, false, false, false, true], "{outcomes:?}");
         assert!(receipt.refusals[0].contains("limit files_created"), "{:?}", receipt.refusals);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
+
+    pub async fn file_operations() {
+        let folder = tempfile::tempdir().unwrap();
+        let grant = format!("files={}:/w:read-only", folder.path().display());
+        let prober = Prober::with(&["file_operations=3", "wall_ms=300"], &[&grant]).await;
+        // Operations that the system never finishes: all three places are taken, and one more waits
+        // for as long as its call does.
+        let taken = prober.0.occupy_file_operations().await;
+        let outcome = prober.call(json!([{"do": "list", "dir": "/w"}])).await;
+        failed_by(&outcome, "time-limit", "wall_ms");
+        drop(taken);
+        let (outcomes, _) = prober.try_steps(json!([{"do": "list", "dir": "/w"}])).await;
+        assert_eq!(outcomes[0]["ok"], json!([]));
     }
 
     pub async fn random_kib() {

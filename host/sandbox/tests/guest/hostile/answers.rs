@@ -48,7 +48,7 @@ pub(super) fn rows() -> Vec<Hostile> {
             Guest::call("(drop (memory.grow (i32.const 40)))
       (i32.store (i32.const 1132) (i32.const 65536)) (i32.store (i32.const 1136) (i32.const 100000))
       (i32.const 1128)"),
-            End::Answer("")),
+            End::Answer("the first 1000 of 100000 pieces")),
         hostile("answer-overlap", "Answers with a thousand parts that are all the same 56 KiB of its memory.",
             Guest::call("(local $at i32)
       (drop (memory.grow (i32.const 2)))
@@ -83,7 +83,7 @@ pub(super) fn rows() -> Vec<Hostile> {
             Guest { functions: "(data (i32.const 3000) \"\\1b]0;owned\\07/png\")",
                 call: "(drop (call $answer (i32.const 3000) (i32.const 14))) (i32.store8 (i32.const 1200) (i32.const 1))
       (i32.store (i32.const 1212) (i32.const 0)) (i32.store (i32.const 1216) (i32.const 60000)) (i32.const 1128)", ..Guest::default() },
-            End::Answer("")),
+            End::Answer("\\u{1b}]0;owned")),
         hostile("details-deep", "Answers with JSON that is nested a hundred thousand deep.",
             Guest::call("(drop (memory.grow (i32.const 4)))
       (memory.fill (i32.const 65536) (i32.const 91) (i32.const 100000))

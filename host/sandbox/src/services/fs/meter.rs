@@ -1,0 +1,146 @@
+//! What one call does with files, counted and bounded.
+
+use crate::limits::Limits;
+use crate::receipt::Tally;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What one call does with files. Shared with its streams.
+#[derive(Debug)]
+pub(crate) struct FileMeter {
+    calls: AtomicU64,
+    bytes: AtomicU64,
+    written: AtomicU64,
+    write_max: u64,
+    created: AtomicU64,
+    create_max: u64,
+    over: AtomicU64,
+    too_many: AtomicU64,
+    links: AtomicU64,
+    leading_out: AtomicU64,
+    odd: AtomicU64,
+}
+
+/// What a plugin may not do with files, whatever it was granted.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Forbidden {
+    /// A hard link outlives the grant.
+    HardLink,
+    /// The plugin itself cannot follow a symbolic link out of its directory; others may.
+    LinkOut,
+    /// Opening a pipe or a device can block a thread for good.
+    OddFile,
+}
+
+impl FileMeter {
+    pub(crate) fn new(limits: &Limits) -> Arc<Self> {
+        Arc::new(Self {
+            calls: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            written: AtomicU64::new(0),
+            write_max: limits.file_write_kib << 10,
+            created: AtomicU64::new(0),
+            create_max: limits.files_created,
+            over: AtomicU64::new(0),
+            too_many: AtomicU64::new(0),
+            links: AtomicU64::new(0),
+            leading_out: AtomicU64::new(0),
+            odd: AtomicU64::new(0),
+        })
+    }
+
+    /// Operations and bytes, and what was refused.
+    pub(crate) fn bill(&self) -> (Tally, Vec<String>) {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let refusals = [
+            (
+                count(&self.over),
+                format!(
+                    "a call may write {} KiB to files (limit file_write_kib)",
+                    self.write_max >> 10
+                ),
+            ),
+            (
+                count(&self.too_many),
+                format!(
+                    "a call may create {} files, directories and links (limit files_created)",
+                    self.create_max
+                ),
+            ),
+            (count(&self.links), "a plugin may not create hard links".to_owned()),
+            (
+                count(&self.leading_out),
+                "a plugin may create symbolic links to what is beside or below them only"
+                    .to_owned(),
+            ),
+            (count(&self.odd), "a plugin may open regular files and directories only".to_owned()),
+        ];
+        let refusals =
+            refusals.into_iter().filter(|(times, _)| *times > 0).map(|(_, text)| text).collect();
+        (Tally { calls: count(&self.calls), bytes: count(&self.bytes) }, refusals)
+    }
+
+    pub(super) fn forbid(&self, what: Forbidden) {
+        let counter = match what {
+            Forbidden::HardLink => &self.links,
+            Forbidden::LinkOut => &self.leading_out,
+            Forbidden::OddFile => &self.odd,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts an operation.
+    pub(super) fn call(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn read(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Counts something before it is created. False if there are too many.
+    pub(super) fn create(&self) -> bool {
+        let fits = take(&self.created, 1, self.create_max);
+        if !fits {
+            self.too_many.fetch_add(1, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    /// How much may still be written.
+    pub(super) fn room(&self) -> u64 {
+        self.write_max.saturating_sub(self.written.load(Ordering::Relaxed))
+    }
+
+    /// Counts bytes before they are written. False if they are too many.
+    pub(super) fn write(&self, bytes: u64) -> bool {
+        let fits = take(&self.written, bytes, self.write_max);
+        match fits {
+            true => self.bytes.fetch_add(bytes, Ordering::Relaxed),
+            false => self.over.fetch_add(1, Ordering::Relaxed),
+        };
+        fits
+    }
+}
+
+/// Counts so much more, if it fits.
+fn take(counter: &AtomicU64, more: u64, max: u64) -> bool {
+    let sum = |before: u64| before.checked_add(more).filter(|sum| *sum <= max);
+    counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn written_bytes_are_bounded() {
+        let meter = FileMeter::new(&Limits { file_write_kib: 1, ..Limits::default() });
+        assert!(meter.write(1_000));
+        assert!(!meter.write(25));
+        assert_eq!(meter.room(), 24);
+        assert!(meter.write(24));
+        let (tally, refusals) = meter.bill();
+        assert_eq!((tally.bytes, refusals.len()), (1_024, 1));
+    }
+}
