@@ -18,6 +18,7 @@ pub mod grants;
 mod hook;
 mod imports;
 mod inspect;
+mod json;
 mod limits;
 mod mask;
 mod nearest;
@@ -26,6 +27,8 @@ mod receipt;
 mod services;
 mod spill;
 mod state;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod text;
 mod ticker;
 mod tool;

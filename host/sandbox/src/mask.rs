@@ -11,8 +11,10 @@ use crate::services::secret::Secret;
 use cofferdam_agent::hook::{Amendment, Question, Refusal, Verdict};
 use cofferdam_agent::message::Content;
 use cofferdam_agent::tool::ToolResult;
+use memchr::memmem;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 const MASK: &str = "[secret]";
@@ -26,13 +28,40 @@ fn forms(secrets: &[Secret]) -> impl Iterator<Item = &str> {
 
 /// A text without the secrets.
 pub(crate) fn text<'a>(text: &'a str, secrets: &[Secret]) -> Cow<'a, str> {
-    let mut masked = Cow::Borrowed(text);
-    for form in forms(secrets) {
-        if masked.contains(form) {
-            masked = Cow::Owned(masked.replace(form, MASK));
+    let mut masked = String::new();
+    let mut from = 0;
+    for found in covered(text.as_bytes(), forms(secrets).map(str::as_bytes)) {
+        masked.push_str(&text[from..found.start]);
+        masked.push_str(MASK);
+        from = found.end;
+    }
+    if from == 0 {
+        return Cow::Borrowed(text);
+    }
+    masked.push_str(&text[from..]);
+    Cow::Owned(masked)
+}
+
+/// The parts that belong to a secret. Secrets may overlap, one may hold another, and of none of them
+/// shall a part be left.
+fn covered<'f>(bytes: &[u8], forms: impl Iterator<Item = &'f [u8]>) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for form in forms {
+        let finder = memmem::Finder::new(form);
+        let mut from = 0;
+        while let Some(at) = finder.find(&bytes[from..]) {
+            found.push(from + at..from + at + form.len());
+            from += at + 1;
         }
     }
-    masked
+    found.sort_by_key(|range| range.start);
+    found.into_iter().fold(Vec::new(), |mut merged: Vec<Range<usize>>, next| {
+        match merged.last_mut() {
+            Some(last) if next.start < last.end => last.end = last.end.max(next.end),
+            _ => merged.push(next),
+        }
+        merged
+    })
 }
 
 /// Whether a text that is not masked but refused holds a secret, in any case of letters.
@@ -123,20 +152,10 @@ fn object(map: Map<String, Value>, secrets: &[Secret]) -> Map<String, Value> {
 
 /// Bytes without the secrets, as many as before.
 pub(crate) fn bytes(mut value: Vec<u8>, secrets: &[Secret]) -> Vec<u8> {
-    for form in forms(secrets) {
-        blank(&mut value, form.as_bytes());
+    for found in covered(&value, forms(secrets).map(str::as_bytes)) {
+        value[found].fill(MASK_BYTE);
     }
     value
-}
-
-/// Overwrites each occurrence.
-fn blank(bytes: &mut [u8], form: &[u8]) {
-    let mut from = 0;
-    while let Some(at) = bytes[from..].windows(form.len()).position(|window| window == form) {
-        let (start, end) = (from + at, from + at + form.len());
-        bytes[start..end].fill(MASK_BYTE);
-        from = end;
-    }
 }
 
 /// The masking of bytes that come in pieces: a secret may lie across two of them.
@@ -144,6 +163,8 @@ pub(crate) struct Stream {
     forms: Vec<Vec<u8>>,
     /// The end of what came, as long as it may be the beginning of a secret.
     held: Vec<u8>,
+    /// The same as it will go on, should it be none: parts of it may belong to another secret.
+    shown: Vec<u8>,
 }
 
 impl Stream {
@@ -151,17 +172,23 @@ impl Stream {
         Self {
             forms: forms(secrets).map(|form| form.as_bytes().to_vec()).collect(),
             held: Vec::new(),
+            shown: Vec::new(),
         }
     }
 
     /// What can go on of what was held and of this piece.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.held);
+        let mut shown = std::mem::take(&mut self.shown);
         bytes.extend_from_slice(piece);
-        self.forms.iter().for_each(|form| blank(&mut bytes, form));
+        shown.extend_from_slice(piece);
+        for found in covered(&bytes, self.forms.iter().map(Vec::as_slice)) {
+            shown[found].fill(MASK_BYTE);
+        }
         let held = self.forms.iter().map(|form| beginning(&bytes, form)).max().unwrap_or(0);
         self.held = bytes.split_off(bytes.len() - held);
-        bytes
+        self.shown = shown.split_off(shown.len() - held);
+        shown
     }
 
     /// Bytes that are held.
@@ -171,7 +198,8 @@ impl Stream {
 
     /// What was held, once nothing more comes.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.held)
+        self.held.clear();
+        std::mem::take(&mut self.shown)
     }
 }
 
@@ -203,6 +231,26 @@ mod tests {
             serde_json::json!(["1[secret]", 5])
         );
         assert!(betrays("S3CRET\"token.example.com", &secrets()));
+    }
+
+    /// Masked one after the other, the shorter of two secrets would give away the rest of the longer.
+    #[test]
+    fn secrets_that_overlap() {
+        let sample = |value| Secret::sample("https://api.example.com", "authorization", value);
+        let secrets = [sample("token"), sample("token-of-mine"), sample("minetoo")];
+        assert_eq!(text("a token-of-minetoo b token", &secrets), "a [secret] b [secret]");
+        assert_eq!(bytes(b"token-of-minetoo.".to_vec(), &secrets), b"****************.");
+        for size in 1..18 {
+            let mut stream = Stream::new(&secrets);
+            let whole = b"x token-of-minetoken-o";
+            let mut out: Vec<u8> = whole.chunks(size).flat_map(|p| stream.push(p)).collect();
+            out.extend(stream.finish());
+            assert_eq!(
+                String::from_utf8_lossy(&out),
+                "x *************token-o".replace("token", "*****"),
+                "{size}"
+            );
+        }
     }
 
     #[test]

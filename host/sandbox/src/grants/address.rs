@@ -20,6 +20,8 @@ fn special_v4(address: Ipv4Addr) -> Option<&'static str> {
         // The metadata services of the clouds are here.
         [169, 254, ..] => Some("link-local"),
         [100, 64..=127, ..] => Some("carrier-grade"),
+        // The same on Azure, among public addresses.
+        [168, 63, 129, 16] => Some("metadata"),
         [192, 0, 0, _] => Some("reserved"),
         [192, 88, 99, _] => Some("relay"),
         [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => Some("documentation"),
@@ -88,6 +90,8 @@ mod tests {
             ("172.16.0.1", Some("private")),
             ("192.168.1.1", Some("private")),
             ("169.254.169.254", Some("link-local")),
+            ("168.63.129.16", Some("metadata")),
+            ("168.63.129.17", None),
             ("100.64.0.1", Some("carrier-grade")),
             ("198.18.0.1", Some("benchmark")),
             ("224.0.0.1", Some("multicast")),

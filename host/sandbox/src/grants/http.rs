@@ -102,10 +102,12 @@ impl HttpRule {
         let (Some(methods), Some(url)) = (words.next(), words.next()) else {
             return Err(FORM.into());
         };
-        let private = match words.next() {
-            None => false,
-            Some("private") => true,
-            Some(word) => return Err(format!("`{word}` is not a word of a rule; {FORM}")),
+        let private = match (words.next(), words.next()) {
+            (None, _) => false,
+            (Some("private"), None) => true,
+            (Some("private"), Some(word)) | (Some(word), _) => {
+                return Err(format!("`{word}` is not a word of a rule; {FORM}"));
+            }
         };
         let (scheme, rest) = url.split_once("://").ok_or(FORM)?;
         let (authority, path) = match rest.find('/') {
@@ -311,6 +313,7 @@ mod tests {
             "GET https://*.com/",
             "GET https://a.com/../b",
             "GET https://a.com/ public",
+            "GET https://a.com/ private https://b.com/",
             "GET https://u@a.com/",
             "GET https://*/",
         ] {

@@ -13,6 +13,9 @@ use wasmtime::component::Component;
 
 /// Bytes of a page of linear memory.
 const WASM_PAGE: u64 = 65_536;
+/// Memories of one call, each of which takes a slot of the pool. Whoever waits for many slots at once
+/// keeps everybody behind it waiting, so a plugin may not need a large part of them.
+const MEMORIES_MAX: u32 = 8;
 
 /// A component that is ready to be linked.
 pub(super) struct Compiled {
@@ -131,6 +134,7 @@ pub(super) fn weight(component: &Component, limits: &Limits, slots: u32) -> Resu
     let memory = needs.max_initial_memory_size.unwrap_or_default().saturating_mul(WASM_PAGE);
     within("bytes of memory at its start", memory, limits.memory_bytes() as u64, "memory_mib")?;
     within("tables", needs.num_tables.into(), limits.tables, "tables")?;
-    within("memories", needs.num_memories.into(), slots.into(), "memory_mib")?;
+    let memories_max = MEMORIES_MAX.min(slots);
+    within("memories", needs.num_memories.into(), memories_max.into(), "memory_mib")?;
     Ok(needs.num_memories.max(1))
 }

@@ -12,6 +12,8 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::Store;
+#[cfg(feature = "testing")]
+pub(crate) use store::decode;
 use tokio::sync::Mutex;
 
 /// Why a value could not be read or written.

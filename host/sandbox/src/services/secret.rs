@@ -47,7 +47,7 @@ impl Secret {
     }
 
     /// A credential for tests.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn sample(origin: &str, header: &str, bare: &str) -> Self {
         let grant = SecretGrant {
             env: "TEST".into(),

@@ -288,15 +288,10 @@ fn refusal(text: String) -> Failure {
     Failure::new("failure", text)
 }
 
-/// JSON from a guest. The parser's own bound on nesting is that of the contract.
+/// JSON from a guest.
 fn parse(what: &str, text: &str) -> Result<Value, Failure> {
-    serde_json::from_str(text).map_err(|error| {
-        let problem = error.to_string();
-        let said = match problem.contains("recursion limit") {
-            true => format!("its {what} are nested more than 128 levels deep"),
-            false => format!("its {what} are no JSON: {problem}"),
-        };
-        Failure::new("failure", format!("the plugin broke its contract: {said}"))
+    crate::json::parse(text).map_err(|problem| {
+        Failure::new("failure", format!("the plugin broke its contract: its {what} {problem}"))
     })
 }
 
@@ -323,7 +318,7 @@ impl progress::Host for State {
         let bytes =
             content.iter().map(size).sum::<usize>() + details.as_ref().map_or(0, String::len);
         // Details that are no JSON are not worth a call.
-        let details = details.and_then(|text| serde_json::from_str(&text).ok());
+        let details = details.and_then(|text| crate::json::parse(&text).ok());
         services::progress::report(self, || contents(content), bytes, details).await
     }
 }

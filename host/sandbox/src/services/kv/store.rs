@@ -182,7 +182,7 @@ fn encode(values: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
     bytes
 }
 
-fn decode(bytes: &[u8]) -> Option<BTreeMap<String, Vec<u8>>> {
+pub(crate) fn decode(bytes: &[u8]) -> Option<BTreeMap<String, Vec<u8>>> {
     let mut rest = bytes.strip_prefix(MAGIC)?;
     let mut values = BTreeMap::new();
     while !rest.is_empty() {
