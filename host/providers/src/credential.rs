@@ -17,13 +17,8 @@ pub enum CredentialSource {
     /// There is none: a local server.
     #[default]
     None,
-    /// An environment variable.
-    Env {
-        /// Its name.
-        name: String,
-        /// Whether the call fails if it is not set; else it goes without.
-        required: bool,
-    },
+    /// The environment variable of this name.
+    Env(String),
     /// A file; white space around the credential is left out.
     File(PathBuf),
     /// A program and its arguments, no shell. It prints the credential on standard output; its
@@ -68,9 +63,8 @@ impl CredentialSource {
     pub async fn resolve(&self) -> Result<Option<Secret>, CredentialError> {
         let text = match self {
             Self::None => return Ok(None),
-            Self::Env { name, required } => match std::env::var_os(name) {
-                None if *required => return Err(CredentialError::Unset(name.clone())),
-                None => return Ok(None),
+            Self::Env(name) => match std::env::var_os(name) {
+                None => return Err(CredentialError::Unset(name.clone())),
                 Some(value) => value.into_string().map_err(|_| self.unfit("is no text"))?,
             },
             Self::File(path) => std::fs::read_to_string(path)
@@ -118,7 +112,7 @@ impl CredentialSource {
     fn unfit(&self, problem: &'static str) -> CredentialError {
         let source_name = match self {
             Self::None => "nowhere".into(),
-            Self::Env { name, .. } => format!("the environment variable `{name}`"),
+            Self::Env(name) => format!("the environment variable `{name}`"),
             Self::File(path) => path.display().to_string(),
             Self::Command(words) => format!("`{}`", words.first().map_or("", String::as_str)),
         };
@@ -152,11 +146,9 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_credential_is_told_without_being_shown() {
-        let missing =
-            |required| CredentialSource::Env { name: "COFFERDAM_TEST_UNSET".into(), required };
-        assert!(missing(false).resolve().await.unwrap().is_none());
+        assert!(CredentialSource::None.resolve().await.unwrap().is_none());
         for (source, want) in [
-            (missing(true), "`COFFERDAM_TEST_UNSET`"),
+            (CredentialSource::Env("COFFERDAM_TEST_UNSET".into()), "`COFFERDAM_TEST_UNSET`"),
             (CredentialSource::File("/no/such/file".into()), "/no/such/file"),
             (sh("echo s3cret; exit 3"), "exit status: 3"),
             (sh("true"), "is empty"),

@@ -16,6 +16,7 @@
 //! `request` writes it, `http` sends it until it is answered, `events` frames the answer, the
 //! wire's `decode` reads it into a `draft`, and the draft makes steps and the last message of it.
 
+pub mod record;
 pub mod scripted;
 
 mod anthropic;

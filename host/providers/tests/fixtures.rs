@@ -263,7 +263,8 @@ fn stop(wire: Wire) -> &'static str {
 
 /// Where the recorded cases are, which are other projects' and not part of this one.
 fn recorded() -> Option<PathBuf> {
-    let folder = std::env::var_os("COFFERDAM_RECORDED").map(PathBuf::from);
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = std::env::var_os("COFFERDAM_RECORDED").map(|folder| repository.join(folder));
     if folder.is_none() {
         eprintln!("skipped: COFFERDAM_RECORDED does not say where the recorded cases are");
     }
