@@ -128,12 +128,27 @@ fn check(provider: &str, path: &Path) {
     let expected = std::fs::read(path.with_extension("expected.json")).unwrap();
     let expected: Value = serde_json::from_slice(&expected).unwrap();
     let body = std::fs::read(path).unwrap();
-    let (ran, heads) = ask(provider, vec![body], &["--print", "--json"]);
+    // Where the answer has calls, another one follows.
+    let (ran, heads) = ask(provider, vec![body, stop(provider).into()], &["--print", "--json"]);
     let answer = first_answer(&ran);
     assert_eq!(as_expected(&answer, &expected), expected, "{}", path.display());
     assert_eq!((&answer["provider"], &answer["model"]), (&provider.into(), &"m".into()));
     assert!(heads[0].contains("s3cret-key"), "{heads:?}");
     assert!(!ran.out.contains("s3cret") && !ran.err.contains("s3cret"), "{ran:?}");
+}
+
+/// A plain last answer.
+fn stop(provider: &str) -> &'static str {
+    match provider {
+        "anthropic" => {
+            "data: {\"type\":\"message_start\",\"message\":{\"id\":\"m\"}}\n\n\
+             data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n\
+             data: {\"type\":\"message_stop\"}\n\n"
+        }
+        "gemini" => "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n",
+        "openai-responses" => "data: {\"type\":\"response.completed\",\"response\":{}}\n\n",
+        _ => HELLO,
+    }
 }
 
 const HELLO: &str =
