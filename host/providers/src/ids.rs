@@ -175,7 +175,7 @@ mod tests {
         for message in messages {
             match &**message {
                 Message::Assistant(answer) => {
-                    calls.extend(answer.tool_calls().map(|c| c.id.clone()))
+                    calls.extend(answer.tool_calls().map(|c| c.id.clone()));
                 }
                 Message::ToolResult(result) => results.push(result.tool_call_id.clone()),
                 _ => {}

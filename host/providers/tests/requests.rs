@@ -3,7 +3,6 @@
 //! packages where they are installed (`COFFERDAM_PYTHON`, or `python3`).
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-#![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
 mod serve;
 
