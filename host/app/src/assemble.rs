@@ -2,9 +2,10 @@
 
 use crate::approve::{AskFirst, TimeLimited};
 use crate::config::{
-    AfterFailureEntry, BeforeFailureEntry, Config, ConfigError, HookEntry, HookPoint, ModelEntry,
+    AfterFailureEntry, BeforeFailureEntry, Config, ConfigError, HookEntry, HookPoint,
     RewritesEntry, ToolExecutionEntry,
 };
+use crate::model;
 use crate::registry::{Pinning, Registered, Registry, RegistryError};
 use crate::session::{self, Recorder, SessionError, format};
 use cofferdam_agent::config::{
@@ -12,10 +13,11 @@ use cofferdam_agent::config::{
     ToolFilter,
 };
 use cofferdam_agent::hook::Approver;
-use cofferdam_agent::model::Model;
 use cofferdam_agent::toolset::Rules;
 use cofferdam_agent::{Agent, AgentConfig, Settings, Toolset};
-use cofferdam_providers::scripted::{Script, ScriptError, Scripted};
+use cofferdam_providers::EndpointError;
+use cofferdam_providers::record::RecordError;
+use cofferdam_providers::scripted::ScriptError;
 use cofferdam_sandbox::{Sandbox, SandboxConfig, SandboxError};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,6 +33,8 @@ pub struct Options {
     pub sandbox: SandboxConfig,
     /// Where the runs are recorded. An old session gives the agent its transcript.
     pub session: Option<Recorder>,
+    /// Where the model's answers are written, as a script that plays them again. A new file.
+    pub record: Option<PathBuf>,
 }
 
 /// An agent with what it stands on.
@@ -53,9 +57,16 @@ pub enum AssembleError {
     Config(#[from] ConfigError),
     /// The configuration names no model.
     #[error(
-        "no model: add `[model]` with `provider = \"scripted\"` and `script = \"answers.json\"`"
+        "no model: add `[model]` with, for example, `provider = \"anthropic\"` and `name = \"…\"`, or \
+         `provider = \"scripted\"` and `script = \"answers.json\"`"
     )]
     NoModel,
+    /// The model cannot be talked to as it is configured.
+    #[error("[model]: {0}")]
+    Endpoint(#[from] EndpointError),
+    /// The recording cannot be begun.
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// The script cannot be read.
     #[error("read the script {}: {problem}", path.display())]
     ReadScript {
@@ -86,7 +97,8 @@ pub enum AssembleError {
 /// Makes an agent of a configuration. Nothing of a plugin runs before every check has passed, save
 /// that each is asked for its tools.
 pub async fn assemble(config: &Config, options: Options) -> Result<Assembled, AssembleError> {
-    let model = model(config.model.as_ref().ok_or(AssembleError::NoModel)?)?;
+    let entry = config.model.as_ref().ok_or(AssembleError::NoModel)?;
+    let model = model::model(entry, options.record.as_deref())?;
     let sandbox = Sandbox::new(config.sandbox.over(options.sandbox))?;
     let registry = Registry::load(&sandbox, config, options.pinning).await?;
     let session = options.session.map(Arc::new);
@@ -99,6 +111,7 @@ pub async fn assemble(config: &Config, options: Options) -> Result<Assembled, As
     let settings = Settings::new(model)
         .with_toolset(toolset)
         .with_system_prompt(config.agent.system_prompt.as_str());
+    let settings = Settings { thinking: model::thinking(entry), ..settings };
     let mut agent = AgentConfig::new(settings);
     agent.tool_execution = match config.agent.tool_execution {
         ToolExecutionEntry::Parallel => ToolExecution::Parallel,
@@ -147,15 +160,6 @@ fn plugin_entry(registered: &Registered) -> format::PluginEntry {
         path: registered.entry.path.display().to_string(),
         sha256: registered.plugin.inspection().sha256.clone(),
     }
-}
-
-fn model(entry: &ModelEntry) -> Result<Arc<dyn Model>, AssembleError> {
-    let ModelEntry::Scripted { script: path } = entry;
-    let text = std::fs::read_to_string(path)
-        .map_err(|problem| AssembleError::ReadScript { path: path.clone(), problem })?;
-    let model = Script::parse(&text).and_then(Scripted::new);
-    let model = model.map_err(|problem| AssembleError::Script { path: path.clone(), problem })?;
-    Ok(Arc::new(model))
 }
 
 fn notices(registry: &Registry, toolset: &Toolset) -> Vec<String> {

@@ -2,8 +2,10 @@
 //! hooks stand before and after their tools. Unknown keys are errors; paths are relative to the
 //! file.
 
+mod model;
 mod sandbox;
 
+pub use model::{Hidden, ModelEntry, RemoteEntry, ThinkingEntry, TimeoutsEntry};
 pub use sandbox::{AllocationEntry, SandboxEntry, SettingRow};
 
 use crate::patterns::ToolPatterns;
@@ -38,17 +40,6 @@ pub struct Config {
     /// What all plugins share.
     #[serde(default)]
     pub sandbox: SandboxEntry,
-}
-
-/// `[model]`: which model answers.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(tag = "provider", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum ModelEntry {
-    /// Answers from a file: offline, the same every time.
-    Scripted {
-        /// A JSON list of answers.
-        script: PathBuf,
-    },
 }
 
 /// `[agent]`: how the loop runs.
@@ -290,6 +281,10 @@ impl Config {
                 ));
             }
         }
+        if let Some(model) = &self.model {
+            model.check()?;
+            self.check_env(model)?;
+        }
         for hook in &self.hooks {
             if !self.plugins.iter().any(|plugin| plugin.name == hook.plugin) {
                 return Err(format!(
@@ -307,9 +302,23 @@ impl Config {
         Ok(())
     }
 
+    /// What a plugin can read it can send on, so the model's credential is not among it.
+    fn check_env(&self, model: &ModelEntry) -> Result<(), String> {
+        let Some(name) = crate::model::credential_env(model) else { return Ok(()) };
+        match self.plugins.iter().find(|entry| entry.grants.env.iter().any(|env| env == name)) {
+            None => Ok(()),
+            Some(entry) => Err(format!(
+                "the plugin `{}` is granted the environment variable `{name}`, which holds the \
+                 credential of the model (`api_key_env` of [model]) and may not be had by a plugin: \
+                 take it out of `grants.env`",
+                entry.name
+            )),
+        }
+    }
+
     fn relative_to(mut self, folder: &Path) -> Self {
-        if let Some(ModelEntry::Scripted { script }) = &mut self.model {
-            *script = folder.join(&*script);
+        if let Some(model) = &mut self.model {
+            model.relative_to(folder);
         }
         self.sandbox = self.sandbox.relative_to(folder);
         for entry in &mut self.plugins {
@@ -364,6 +373,36 @@ mod tests {
     }
 
     #[test]
+    fn a_model_behind_a_server_with_all_it_may_have() {
+        let config = parse(
+            r#"
+            [model]
+            provider = "openai-compatible"
+            name = "qwen"
+            base_url = "http://127.0.0.1:11434/v1"
+            api_key_file = "key"
+            headers = { x-org = "s3cret" }
+            extra = { temperature = 0, options = { num_ctx = 8192 } }
+            max_output_tokens = 4096
+            thinking = "high"
+            images = true
+            dialect = "mistral"
+            timeouts = { connect_s = 1, idle_s = 0.5 }
+            retries = 0
+            "#,
+        )
+        .unwrap();
+        let model = config.model.as_ref().unwrap();
+        let entry = model.remote().unwrap();
+        assert_eq!(entry.api_key_file.as_deref(), Some(Path::new("conf/key")));
+        assert_eq!(entry.extra["options"]["num_ctx"], 8192);
+        assert_eq!(entry.timeouts.idle_s, Some(std::time::Duration::from_millis(500)));
+        assert_eq!(entry.headers["x-org"].0, "s3cret");
+        assert!(!format!("{config:?}").contains("s3cret"));
+        assert!(crate::model::model(model, None).is_ok());
+    }
+
+    #[test]
     fn mistakes_are_named_with_their_line() {
         for (text, wants) in [
             (
@@ -372,6 +411,32 @@ mod tests {
             ),
             ("[[plugins]]\nname = \"a\"", vec!["line 1", "missing field `path`"]),
             ("[model]\nprovider = \"magic\"", vec!["unknown variant `magic`", "scripted"]),
+            ("[model]\nprovider = \"gemini\"", vec!["missing field `name`"]),
+            (
+                "[model]\nprovider = \"gemini\"\nname = \"m\"\napi_key = \"x\"",
+                vec!["unknown field `api_key`", "api_key_env"],
+            ),
+            (
+                "[model]\nprovider = \"gemini\"\nname = \"m\"\napi_key_env = \"A\"\napi_key_file = \"b\"",
+                vec!["keep one of"],
+            ),
+            (
+                "[model]\nprovider = \"openai-compatible\"\nname = \"m\"\ndialect = \"klingon\"",
+                vec!["unknown dialect `klingon`", "mistral"],
+            ),
+            (
+                "[model]\nprovider = \"openai\"\nname = \"m\"\ndialect = \"groq\"",
+                vec!["only `provider = \"openai-compatible\"`"],
+            ),
+            (
+                "[model]\nprovider = \"openai\"\nname = \"m\"\ntimeouts = { idle_s = -1 }",
+                vec!["-1 is no number of seconds"],
+            ),
+            (
+                "[model]\nprovider = \"openai\"\nname = \"m\"\napi_key_env = \"MODEL_LOGIN\"\n\
+                 [[plugins]]\nname = \"a\"\npath = \"a\"\ngrants.env = [\"LANG\", \"MODEL_LOGIN\"]",
+                vec!["the plugin `a`", "`MODEL_LOGIN`", "take it out of `grants.env`"],
+            ),
             (
                 "[[plugins]]\nname = \"a\"\npath = \"a\"\nlimits = { wall = 1 }",
                 vec!["line 4", "unknown limit `wall`; did you mean `wall_ms`?"],

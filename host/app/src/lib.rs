@@ -19,6 +19,7 @@ pub mod approve;
 pub mod assemble;
 pub mod config;
 pub mod json;
+mod model;
 pub mod patterns;
 pub mod places;
 pub mod receipt;

@@ -63,6 +63,10 @@ pub(crate) struct RunArgs {
     /// Load plugins whose entry has no sha256.
     #[arg(long)]
     pub(crate) allow_unpinned: bool,
+    /// Write the model's answers to a new file: a script for `provider = "scripted"`, which plays
+    /// the run again offline.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
     /// Go on with the latest session of the operator's file.
     #[arg(long = "continue", conflicts_with = "session")]
     pub(crate) continue_latest: bool,

@@ -7,7 +7,7 @@ mod answer;
 mod play;
 mod reference;
 
-pub use answer::{Answer, Block, Pause, Script, ScriptError, StreamShape};
+pub use answer::{Answer, Block, Pause, Script, ScriptError, StreamShape, Tokens};
 
 use cofferdam_agent::AbortSignal;
 use cofferdam_agent::model::{Model, Request, Step};

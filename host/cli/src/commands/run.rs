@@ -27,6 +27,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<Exit> {
         approver: approver::at_this_terminal(),
         sandbox: super::sandbox_config(),
         session: session(&args, &config)?,
+        record: args.record.clone(),
     };
     let Assembled { agent, notices, session, .. } = assemble(&config, options).await.refused()?;
     for notice in notices {

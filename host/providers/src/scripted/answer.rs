@@ -55,6 +55,8 @@ pub struct Answer {
     /// call among the blocks, else `stop`.
     #[serde(default, deserialize_with = "stop_reason")]
     pub stop_reason: Option<StopReason>,
+    /// The provider's own word for the stop reason.
+    pub raw_stop_reason: Option<String>,
     /// For stop reasons `error` and `aborted`.
     pub error_message: Option<String>,
     /// Instead of all else: the request fails with this text before anything is sent.
@@ -62,6 +64,11 @@ pub struct Answer {
     /// How the message is sent.
     #[serde(default)]
     pub stream: StreamShape,
+    /// Tokens spent.
+    #[serde(default)]
+    pub usage: Tokens,
+    /// Which model gave the answer, where a run was recorded. For readers only.
+    pub recorded_from: Option<String>,
     /// Steps before the answer begins.
     #[serde(default)]
     pub before: Vec<Value>,
@@ -71,6 +78,20 @@ pub struct Answer {
     /// Steps between the chunks of an answer with `deltas`.
     #[serde(default)]
     pub pauses: Vec<Pause>,
+}
+
+/// Tokens spent on an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tokens {
+    /// Of the request, without those from a cache.
+    pub input_tokens: u64,
+    /// Of the answer.
+    pub output_tokens: u64,
+    /// Of the request, from a cache.
+    pub cache_read_tokens: u64,
+    /// Written to a cache.
+    pub cache_write_tokens: u64,
 }
 
 /// Steps after the n-th chunk of an answer, counted from 1.
@@ -108,6 +129,8 @@ pub enum Block {
         text: String,
         /// What it is sent in; by default one piece.
         chunks: Option<Vec<String>>,
+        /// Kept byte for byte.
+        signature: Option<String>,
     },
     /// Reasoning.
     Thinking {
@@ -117,6 +140,11 @@ pub enum Block {
         chunks: Option<Vec<String>>,
         /// Kept byte for byte.
         signature: Option<String>,
+        /// Whether the provider keeps the text to itself.
+        #[serde(default)]
+        redacted: bool,
+        /// The provider's id of it.
+        id: Option<String>,
     },
     /// A tool that shall be run.
     ToolCall {
@@ -127,10 +155,13 @@ pub enum Block {
         /// The arguments.
         #[serde(default)]
         arguments: Map<String, Value>,
-        /// The raw text of the arguments, in place of `arguments`.
+        /// The raw text of the arguments, in place of `arguments`. If it is no JSON object, the
+        /// call is malformed and `arguments` is what can be told of it.
         arguments_text: Option<String>,
         /// What the argument text is sent in; by default one piece.
         chunks: Option<Vec<String>>,
+        /// Kept byte for byte.
+        signature: Option<String>,
     },
 }
 

@@ -2,13 +2,12 @@
 
 use super::answer::{Answer, Block, StreamShape};
 use super::{PROVIDER, Steps};
-use cofferdam_agent::AbortSignal;
 use cofferdam_agent::message::{
-    AssistantBlock, AssistantMessage, MalformedArguments, StopReason, TextBlock, ThinkingBlock,
-    ToolCall, Usage,
+    AssistantBlock, AssistantMessage, StopReason, TextBlock, ThinkingBlock, ToolCall, Usage,
 };
 use cofferdam_agent::model::Step;
 use cofferdam_agent::partial::Partial;
+use cofferdam_agent::{AbortSignal, args};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use serde_json::{Map, Value};
@@ -85,8 +84,16 @@ fn parts(answer: Answer) -> Vec<Part> {
         return parts;
     }
     let stop_reason = answer.stop_reason();
-    let done =
-        message(answer.content.iter().map(block).collect(), stop_reason, answer.error_message);
+    let done = AssistantMessage {
+        raw_stop_reason: answer.raw_stop_reason,
+        usage: Usage {
+            input: answer.usage.input_tokens,
+            output: answer.usage.output_tokens,
+            cache_read: answer.usage.cache_read_tokens,
+            cache_write: answer.usage.cache_write_tokens,
+        },
+        ..message(answer.content.iter().map(block).collect(), stop_reason, answer.error_message)
+    };
     if answer.stream != StreamShape::None {
         parts.push(Part::Send(Step::Start));
     }
@@ -115,7 +122,7 @@ fn is_chunk(step: &Step) -> bool {
 
 fn deltas(index: usize, source: &Block) -> Vec<Step> {
     match source {
-        Block::Text { text, chunks } => surround(
+        Block::Text { text, chunks, .. } => surround(
             Step::TextStart { index },
             pieces(chunks, text).map(|delta| Step::TextDelta { index, delta }),
             Step::TextEnd { index, text: text.clone() },
@@ -125,15 +132,13 @@ fn deltas(index: usize, source: &Block) -> Vec<Step> {
             pieces(chunks, thinking).map(|delta| Step::ThinkingDelta { index, delta }),
             Step::ThinkingEnd { index, thinking: thinking.clone() },
         ),
-        Block::ToolCall { id, name, arguments, arguments_text, chunks } => {
+        Block::ToolCall { id, name, arguments, arguments_text, chunks, .. } => {
             let text = arguments_text.clone().unwrap_or_else(|| as_text(arguments));
+            let AssistantBlock::ToolCall(call) = block(source) else { return Vec::new() };
             surround(
                 Step::ToolCallStart { index, id: id.clone(), name: name.clone() },
                 pieces(chunks, &text).map(|delta| Step::ToolCallDelta { index, delta }),
-                Step::ToolCallEnd {
-                    index,
-                    call: call(id, name, arguments, arguments_text.as_deref()),
-                },
+                Step::ToolCallEnd { index, call },
             )
         }
     }
@@ -148,39 +153,20 @@ fn pieces(chunks: &Option<Vec<String>>, whole: &str) -> impl Iterator<Item = Str
 }
 
 fn block(source: &Block) -> AssistantBlock {
-    match source {
-        Block::Text { text, .. } => {
-            AssistantBlock::Text(TextBlock { text: text.clone(), signature: None })
+    match source.clone() {
+        Block::Text { text, signature, .. } => AssistantBlock::Text(TextBlock { text, signature }),
+        Block::Thinking { thinking, signature, redacted, id, .. } => {
+            AssistantBlock::Thinking(ThinkingBlock { thinking, signature, redacted, id })
         }
-        Block::Thinking { thinking, signature, .. } => AssistantBlock::Thinking(ThinkingBlock {
-            thinking: thinking.clone(),
-            signature: signature.clone(),
-            ..ThinkingBlock::default()
-        }),
-        Block::ToolCall { id, name, arguments, arguments_text, .. } => {
-            AssistantBlock::ToolCall(call(id, name, arguments, arguments_text.as_deref()))
+        Block::ToolCall { id, name, arguments, arguments_text, signature, .. } => {
+            let (arguments, malformed) = match arguments_text.as_deref().map(args::parse) {
+                None => (Arc::new(arguments), None),
+                Some(Ok(arguments)) => (arguments, None),
+                Some(Err(malformed)) => (Arc::new(arguments), Some(malformed)),
+            };
+            AssistantBlock::ToolCall(ToolCall { id, name, arguments, malformed, signature })
         }
     }
-}
-
-fn call(id: &str, name: &str, arguments: &Map<String, Value>, text: Option<&str>) -> ToolCall {
-    let (arguments, malformed) = match text.map(parse) {
-        None => (arguments.clone(), None),
-        Some(Ok(arguments)) => (arguments, None),
-        Some(Err(malformed)) => (Map::new(), Some(malformed)),
-    };
-    ToolCall {
-        id: id.into(),
-        name: name.into(),
-        arguments: Arc::new(arguments),
-        malformed,
-        signature: None,
-    }
-}
-
-fn parse(text: &str) -> Result<Map<String, Value>, MalformedArguments> {
-    serde_json::from_str(text)
-        .map_err(|problem| MalformedArguments { text: text.into(), problem: problem.to_string() })
 }
 
 fn as_text(arguments: &Map<String, Value>) -> String {

@@ -11,7 +11,7 @@ pub(super) fn resolve(answer: &Answer, messages: &[Arc<Message>]) -> Result<Answ
     let mut answer = answer.clone();
     for block in &mut answer.content {
         match block {
-            Block::Text { text, chunks } => {
+            Block::Text { text, chunks, .. } => {
                 *text = fill(text, messages)?;
                 fill_all(chunks, messages)?;
             }

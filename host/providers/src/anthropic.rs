@@ -1,0 +1,4 @@
+//! Anthropic Messages.
+
+pub(crate) mod decode;
+pub(crate) mod request;

@@ -1,0 +1,4 @@
+//! OpenAI Responses.
+
+pub(crate) mod decode;
+pub(crate) mod request;
