@@ -7,6 +7,7 @@ mod approvals;
 mod cache;
 mod calls;
 mod languages;
+mod page;
 mod refusals;
 mod runs;
 mod sessions;

@@ -49,10 +49,16 @@ impl Page {
         self.head(head)?;
         self.outline(items)?;
         self.out.push_str("<main id=\"transcript\">\n");
-        for item in items {
+        for (at, item) in items.iter().enumerate() {
+            // What is far from the window is not laid out, part by part and message by message.
+            if at == 0 || matches!(item.what, What::RunStart) {
+                let close = if at == 0 { "" } else { "</section>\n" };
+                write!(self.out, "{close}<section class=\"part\">\n")?;
+            }
             self.item(item)?;
         }
-        self.out.push_str("<p class=\"end\">End of the session</p>\n</main>\n</div>\n");
+        let close = if items.is_empty() { "" } else { "</section>\n" };
+        write!(self.out, "{close}<p class=\"end\">End of the session</p>\n</main>\n</div>\n")?;
         self.out.push_str(FOOT);
         write!(self.out, "<script>{SCRIPT}</script>\n</body>\n</html>\n")
     }

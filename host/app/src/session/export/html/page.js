@@ -46,21 +46,24 @@
   const here = () => document.activeElement.closest?.(".call, .msg")
     ?? document.elementFromPoint(innerWidth / 2, 90)?.closest?.(".call, .msg");
   const go = (selector, back) => {
-    const all = [...document.querySelectorAll(selector)].filter((step) => step.checkVisibility());
+    const all = [...document.querySelectorAll(selector)];
     const from = here();
     let at = all.indexOf(from);
-    if (at < 0 && from) {
-      const side = back ? Node.DOCUMENT_POSITION_PRECEDING : Node.DOCUMENT_POSITION_FOLLOWING;
-      at = back ? all.findLastIndex((step) => from.compareDocumentPosition(step) & side) + 1
-        : all.findIndex((step) => from.compareDocumentPosition(step) & side) - 1;
-      if (at === -2) return;
+    if (at < 0) {
+      // Between two of them, or before the first.
+      const after = (step) => !from || from.compareDocumentPosition(step) & Node.DOCUMENT_POSITION_FOLLOWING;
+      const next = all.findIndex(after);
+      at = next < 0 ? all.length - 0.5 : next - 0.5;
     }
-    const next = all[back ? at - 1 : at + 1];
+    const next = all[back ? Math.ceil(at) - 1 : Math.floor(at) + 1];
     if (!next) return;
     const focus = next.querySelector(":scope > summary") ?? next;
     focus.focus({ preventScroll: true, focusVisible: true });
     focus.scrollIntoView({ block: "nearest" });
   };
+  const STEPS = ".msg, .call";
+  const BAD = ".call:not(.done), .msg.failed";
+  const step = (back) => go(document.body.matches(".only-problems") ? `.msg.user, ${BAD}` : STEPS, back);
   // A link to a call opens it.
   const linked = () => {
     const call = $(location.hash.slice(1));
@@ -89,9 +92,8 @@
   $("theme").addEventListener("click", theme);
   $("help").addEventListener("click", help);
 
-  const BAD = ".call:not(.done), .msg.failed";
   const keys = {
-    j: () => go(".msg, .call", false), k: () => go(".msg, .call", true),
+    j: () => step(false), k: () => step(true),
     n: () => go(BAD, false), p: () => go(BAD, true),
     o: unfold, f: problems, t: theme, "?": help,
   };
