@@ -8,6 +8,7 @@ mod cache;
 mod calls;
 mod languages;
 mod models;
+mod page;
 mod refusals;
 mod runs;
 mod sessions;

@@ -4,7 +4,9 @@
 //! - [`Sessions`] is a folder of them; [`Recorder`] writes one, as an agent's journal and observer.
 //! - [`Record`] is one read back, [`Transcript`] the messages that a run goes on from.
 
+pub mod export;
 pub mod format;
+pub mod timeline;
 
 mod events;
 mod folder;

@@ -86,6 +86,36 @@ pub(crate) enum SessionCommand {
     /// Show what happened in a session, as `run` shows it.
     #[command(after_help = "Example: cofferdam session show latest")]
     Show(SessionArgs),
+    /// Export a session: one HTML page with the time line of its calls, Markdown, or JSON.
+    #[command(after_help = "The HTML page needs nothing else: no network and no other file.\n\n\
+            Examples:\n  \
+            cofferdam session export latest -o session.html\n  \
+            cofferdam session export latest --format json | jq '.messages[-1]'")]
+    Export(SessionExportArgs),
+}
+
+/// Export a session.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SessionExportArgs {
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+    /// Where to write it; standard output if absent.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// What to write; by default what the ending of FILE says, else Markdown.
+    #[arg(long)]
+    pub(crate) format: Option<ExportFormat>,
+}
+
+/// What a session is exported as.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// One page for a browser.
+    Html,
+    /// Text for people.
+    Markdown,
+    /// One document for programs.
+    Json,
 }
 
 /// List the sessions.

@@ -6,6 +6,7 @@ mod plugin_inspect;
 mod plugin_wit;
 mod run;
 mod session;
+mod session_export;
 mod session_list;
 mod session_show;
 
@@ -24,6 +25,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Plugin(PluginCommand::Call(args)) => plugin_call::run(args).await,
         Command::Session(SessionCommand::List(args)) => session_list::run(&args),
         Command::Session(SessionCommand::Show(args)) => session_show::run(&args),
+        Command::Session(SessionCommand::Export(args)) => session_export::run(&args),
     }
 }
 

@@ -50,25 +50,60 @@ pub enum NoRecord {
 impl Record {
     /// Reads the bytes of a session file.
     pub fn read(bytes: &[u8]) -> Result<Self, NoRecord> {
+        let (mut record, lines) = Self::begin(bytes)?;
+        for (number, text) in lines {
+            record.add(number, text);
+        }
+        Ok(record)
+    }
+
+    /// Reads what a run needs to go on: of the calls only those of the last answer. That is half
+    /// the work, and a long session is waited for.
+    pub fn read_to_go_on(bytes: &[u8]) -> Result<Self, NoRecord> {
+        let (mut record, lines) = Self::begin(bytes)?;
+        let mut calls = Vec::new();
+        for (number, text) in lines {
+            if is(text, "call_") {
+                calls.push((number, text));
+                continue;
+            }
+            record.add(number, text);
+            if record.ends_with_answer() {
+                calls.clear();
+            }
+        }
+        for (number, text) in calls {
+            record.add(number, text);
+        }
+        Ok(record)
+    }
+
+    /// The record with its first line, and the lines that follow with their numbers.
+    fn begin(bytes: &[u8]) -> Result<(Self, impl Iterator<Item = (usize, &[u8])>), NoRecord> {
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let mut texts = bytes[..whole].split_inclusive(|byte| *byte == b'\n');
-        let first = texts.next().ok_or(NoRecord::Empty)?;
+        let mut texts = (1..).zip(bytes[..whole].split_inclusive(|byte| *byte == b'\n'));
+        let (_, first) = texts.next().ok_or(NoRecord::Empty)?;
         let first = parse(first).map_err(NoRecord::Foreign)?;
-        let header = header(&first)?;
-        let mut record = Self {
-            header,
+        let record = Self {
+            header: header(&first)?,
             lines: vec![first],
             whole_bytes: whole as u64,
             cut_bytes: (bytes.len() - whole) as u64,
             skipped: Vec::new(),
         };
-        for (at, text) in texts.enumerate() {
-            match parse(text) {
-                Ok(line) => record.lines.push(line),
-                Err(problem) => record.skipped.push(Skipped { line: at + 2, problem }),
-            }
+        Ok((record, texts))
+    }
+
+    fn add(&mut self, line: usize, text: &[u8]) {
+        match parse(text) {
+            Ok(line) => self.lines.push(line),
+            Err(problem) => self.skipped.push(Skipped { line, problem }),
         }
-        Ok(record)
+    }
+
+    fn ends_with_answer(&self) -> bool {
+        let last = self.lines.last().map(|line| &line.entry);
+        matches!(last, Some(Entry::Message(message)) if message.as_assistant().is_some())
     }
 
     /// The messages in transcript order.
@@ -86,6 +121,11 @@ impl Record {
             _ => None,
         })
     }
+}
+
+/// Whether a line as this program writes it is of a type that begins so.
+pub(super) fn is(line: &[u8], kind: &str) -> bool {
+    line.strip_prefix(br#"{"type":""#).is_some_and(|rest| rest.starts_with(kind.as_bytes()))
 }
 
 fn parse(text: &[u8]) -> Result<Line, String> {

@@ -63,7 +63,7 @@ impl Recorder {
             _ => SessionError::Read { path: path.clone(), problem },
         });
         let (writer, bytes) = opened?;
-        let record = Record::read(&bytes)
+        let record = Record::read_to_go_on(&bytes)
             .map_err(|problem| SessionError::NoRecord { path: path.clone(), problem })?;
         let id = record.header.id.clone();
         Ok(Self::new(id, path, time, Output::Opened { writer, record: Box::new(record) }))

@@ -2,7 +2,7 @@
 
 use super::SessionError;
 use super::format::{Entry, Line};
-use super::reader::NoRecord;
+use super::reader::{self, NoRecord};
 use cofferdam_agent::message::{Content, Message};
 use std::path::Path;
 
@@ -54,23 +54,19 @@ impl Summary {
     }
 
     fn add(&mut self, line: &[u8]) {
-        let is = |kind: &str| {
-            line.strip_prefix(br#"{"type":""#).is_some_and(|rest| {
-                rest.strip_prefix(kind.as_bytes()).is_some_and(|rest| rest.starts_with(b"\""))
-            })
-        };
-        if is("message") {
+        let is = |kind: &str| reader::is(line, kind);
+        if is("message\"") {
             self.messages += 1;
             if self.title.is_empty() {
                 self.title = parse(line).and_then(|line| title(&line)).unwrap_or_default();
             }
-        } else if is("call_end") {
+        } else if is("call_end\"") {
             self.calls += 1;
-        } else if is("run_start") {
+        } else if is("run_start\"") {
             self.ended = false;
-        } else if is("run_end") {
+        } else if is("run_end\"") {
             self.ended = true;
-        } else if is("setup")
+        } else if is("setup\"")
             && self.config.is_none()
             && let Some(Line { entry: Entry::Setup(setup), .. }) = parse(line)
         {

@@ -87,6 +87,9 @@ fn what_was_confirmed_is_read_wherever_the_file_is_cut() {
         let mut messages = transcript.messages.clone();
         messages.extend(transcript.missing.iter().cloned());
         assert_eq!(replay(&messages, true), messages, "a valid request, cut at {cut}");
+        let short = Transcript::of(&Record::read_to_go_on(bytes).unwrap().lines);
+        assert_eq!(short.messages, transcript.messages, "the short way, cut at {cut}");
+        assert_eq!(short.missing, transcript.missing, "the short way, cut at {cut}");
         if cut == whole {
             boundaries.push(digest(&transcript));
         }

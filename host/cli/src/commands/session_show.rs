@@ -9,7 +9,7 @@ use cofferdam_app::session::{Record, as_events};
 use futures::FutureExt as _;
 
 pub(crate) fn run(args: &SessionArgs) -> anyhow::Result<Exit> {
-    let record = session::folder(&args.folder)?.read(&args.session).refused()?;
+    let record = session::folder(&args.folder).refused()?.read(&args.session).refused()?;
     let lines = Lines::new(Output::Out, true);
     as_events(&record.lines, |event| {
         // Lines are written at once.
