@@ -61,6 +61,26 @@ fn chosen(
     }
 }
 
+/// The folder of sessions where the operator has not chosen one: `sessions` in the state folder.
+pub fn sessions() -> Option<PathBuf> {
+    Some(state()?.join("sessions"))
+}
+
+/// The folder of notes on components that were allowed: `allowed` in the state folder.
+pub fn allowed() -> Option<PathBuf> {
+    Some(state()?.join("allowed"))
+}
+
+/// What a host keeps from run to run: `$COFFERDAM_STATE_DIR`, or `cofferdam` in the user's state
+/// folder. None if there is no such folder.
+fn state() -> Option<PathBuf> {
+    match std::env::var_os("COFFERDAM_STATE_DIR").filter(|dir| !dir.is_empty()) {
+        Some(dir) => Some(PathBuf::from(dir)),
+        // Not every system has a folder for state alone.
+        None => Some(dirs::state_dir().or_else(dirs::data_local_dir)?.join("cofferdam")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
