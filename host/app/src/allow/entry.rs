@@ -23,6 +23,10 @@ impl Change<'_> {
     pub(super) fn apply(&self, text: &str) -> Result<(String, usize), String> {
         let mut file: DocumentMut =
             text.parse().map_err(|problem: toml_edit::TomlError| problem.to_string())?;
+        let had_nothing = file.is_empty();
+        if had_nothing {
+            file.set_trailing("");
+        }
         let plugins = file
             .entry("plugins")
             .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()))
@@ -43,7 +47,9 @@ impl Change<'_> {
                 plugins.push(table);
             }
         }
-        let text = file.to_string();
+        // Comments of a file that has nothing else would count as its end.
+        let before = if had_nothing { text } else { "" };
+        let text = format!("{before}{file}");
         let line = text.lines().position(|line| line.contains(self.sha256)).unwrap_or_default() + 1;
         Ok((text, line))
     }
