@@ -4,6 +4,7 @@
 
 #[cfg(unix)]
 mod approvals;
+mod authors;
 mod cache;
 mod calls;
 mod languages;

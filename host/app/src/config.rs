@@ -90,6 +90,8 @@ pub struct PluginEntry {
     pub path: PathBuf,
     /// The SHA-256 of the file in hex. Required unless unpinned plugins are allowed.
     pub sha256: Option<String>,
+    /// Where the component came from, if it was fetched: `plugin allow` writes it. Only for people.
+    pub source: Option<String>,
     /// The tools to offer; all by default.
     pub tools: Option<Vec<String>>,
     /// Put before the name of each of its tools.
@@ -333,7 +335,7 @@ impl Config {
 }
 
 /// Names stand in messages, in rows of tables and beside those of the host's own hooks.
-fn is_plain_name(name: &str) -> bool {
+pub(crate) fn is_plain_name(name: &str) -> bool {
     (1..=64).contains(&name.chars().count())
         && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }

@@ -15,15 +15,21 @@
 //! # }
 //! ```
 
+pub mod allow;
 pub mod approve;
 pub mod assemble;
+pub mod cases;
 pub mod config;
+pub mod direct;
 pub mod json;
 mod model;
+pub mod manifest;
+pub mod offer;
 pub mod patterns;
 pub mod places;
 pub mod receipt;
 pub mod registry;
+pub mod scaffold;
 pub mod session;
 
 pub use assemble::{AssembleError, Assembled, Options, assemble};

@@ -21,18 +21,6 @@ pub fn cache() -> Option<CacheConfig> {
     Some(CacheConfig { dir, size_mib: CACHE_MIB })
 }
 
-/// The folder of sessions where the operator has not chosen one: `sessions` in
-/// `$COFFERDAM_STATE_DIR`, or in `cofferdam` in the user's state folder. None if there is no such
-/// folder.
-pub fn sessions() -> Option<PathBuf> {
-    let state = match std::env::var_os("COFFERDAM_STATE_DIR").filter(|dir| !dir.is_empty()) {
-        Some(dir) => PathBuf::from(dir),
-        // Not every system has a folder for state alone.
-        None => dirs::state_dir().or_else(dirs::data_local_dir)?.join("cofferdam"),
-    };
-    Some(state.join("sessions"))
-}
-
 /// What an operator's file says of compiled code, over what an embedder has. The environment stands
 /// above both: it belongs to whoever starts the process.
 pub(crate) fn cache_over(
@@ -58,6 +46,26 @@ fn chosen(
         (None, Some(dir), _) => Some(CacheConfig { dir: dir.into(), size_mib: size(CACHE_MIB) }),
         (None, None, Some(kept)) => Some(CacheConfig { size_mib: size(kept.size_mib), ..kept }),
         (None, None, None) => None,
+    }
+}
+
+/// The folder of sessions where the operator has not chosen one: `sessions` in the state folder.
+pub fn sessions() -> Option<PathBuf> {
+    Some(state()?.join("sessions"))
+}
+
+/// The folder of notes on components that were allowed: `allowed` in the state folder.
+pub fn allowed() -> Option<PathBuf> {
+    Some(state()?.join("allowed"))
+}
+
+/// What a host keeps from run to run: `$COFFERDAM_STATE_DIR`, or `cofferdam` in the user's state
+/// folder. None if there is no such folder.
+fn state() -> Option<PathBuf> {
+    match std::env::var_os("COFFERDAM_STATE_DIR").filter(|dir| !dir.is_empty()) {
+        Some(dir) => Some(PathBuf::from(dir)),
+        // Not every system has a folder for state alone.
+        None => Some(dirs::state_dir().or_else(dirs::data_local_dir)?.join("cofferdam")),
     }
 }
 

@@ -151,12 +151,47 @@ pub(crate) struct SessionFolder {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
-    /// Show what a file is, exports and imports, without running any of it.
-    #[command(after_help = "Example: cofferdam plugin inspect calc.wasm --json")]
+    /// Write a project of your own, with a test, that builds as it is.
+    #[command(after_help = "Prints the commands that build it, test it and let it in.\n\n\
+            Examples:\n  \
+            cofferdam plugin new greet --lang rust\n  \
+            cofferdam plugin new no-secrets --lang python --hook")]
+    New(NewArgs),
+    /// Show what a file is, exports, imports and wants, and which tools it offers.
+    #[command(
+        after_help = "Its tools are asked for in the sandbox, without any grant; with --no-run nothing of it \
+            runs.\n\nExit codes: 0 shown, 1 shown, and it does not tell its tools, 2 it is no plugin.\n\n\
+            Example: cofferdam plugin inspect calc.wasm --json"
+    )]
     Inspect(InspectArgs),
     /// Write the contract's WIT files into a folder, to build a plugin against.
     #[command(after_help = "Example: cofferdam plugin wit wit/deps/cofferdam")]
     Wit(WitArgs),
+    /// Put a component on the operator's list, with its digest.
+    #[command(
+        after_help = "Shows what it exports, imports and asks for, and on an update what grew. Nothing that it \
+            asks for is granted unless you say so.\n\n\
+            Exit codes: 0 allowed, 2 not allowed.\n\n\
+            Examples:\n  \
+            cofferdam plugin allow fetch.wasm\n  \
+            cofferdam plugin allow fetch.wasm --yes --grant 'http=GET https://example.com/'"
+    )]
+    Allow(AllowArgs),
+    /// Write name, version and wanted grants into a component.
+    #[command(after_help = "The manifest is a file such as\n\n  \
+            name = \"fetch\"\n  version = \"1.0.0\"\n  description = \"Gets pages as text.\"\n\n  \
+            [[wants]]\n  grant = \"http\"\n  value = \"GET https://example.com/\"\n  \
+            reason = \"the pages that it gets\"\n\n\
+            Example: cofferdam plugin pack fetch.wasm --manifest plugin.toml")]
+    Pack(PackArgs),
+    /// Run scripted cases of a plugin in the sandbox, HTTP answered from the script.
+    #[command(after_help = "A case is\n\n  \
+            [[case]]\n  name = \"adds\"\n  tool = \"calc\"\n  arguments = { expressions = [\"1 + 1\"] }\n  \
+            expect.contains = [\"2\"]\n  expect.at_most = { fuel = 10_000_000 }\n\n\
+            host/docs/authors.md has all that it may say.\n\n\
+            Exit codes: 0 all pass, 1 some fail, 2 refused before any ran.\n\n\
+            Example: cofferdam plugin test greet.wasm cases.toml --watch")]
+    Test(TestArgs),
     /// Run one call of one tool in the sandbox, and show its receipt.
     #[command(
         after_help = "Exit codes: 0 a result, 1 an error result, 2 refused before it ran.\n\n\
@@ -170,11 +205,97 @@ pub(crate) enum PluginCommand {
     Call(CallArgs),
 }
 
-/// Show what a file is, exports and imports.
+/// Write a project of your own.
+#[derive(Debug, clap::Args)]
+pub(crate) struct NewArgs {
+    /// The plugin's name: lower-case words, joined by `-`. Its folder is made here.
+    pub(crate) name: String,
+    /// What it is written in.
+    #[arg(long)]
+    pub(crate) lang: Lang,
+    /// Make a hook before calls instead of a tool.
+    #[arg(long)]
+    pub(crate) hook: bool,
+}
+
+/// What a plugin is written in.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Lang {
+    /// With the SDK, whose source comes along.
+    Rust,
+    /// JavaScript, with componentize-js.
+    #[value(alias = "javascript")]
+    Js,
+    /// Python, with componentize-py.
+    #[value(alias = "py")]
+    Python,
+}
+
+/// Put a component on the operator's list.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AllowArgs {
+    /// The component, as .wasm.
+    pub(crate) file: PathBuf,
+    /// The operator's file; made if it is not there.
+    #[arg(long, value_name = "FILE", default_value = "cofferdam.toml")]
+    pub(crate) config: PathBuf,
+    /// Its name on the list; that of the entry with this path, or the plugin's own, if absent.
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Grant something, such as files=./data:/data:read-only; may be repeated.
+    #[arg(long = "grant", value_name = "KEY=VALUE")]
+    pub(crate) grants: Vec<String>,
+    /// Grant all that it asks for.
+    #[arg(long)]
+    pub(crate) grant_wanted: bool,
+    /// Ask nothing: allow the component, with the grants that are there and those given here.
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+/// Write name, version and wanted grants into a component.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PackArgs {
+    /// The component.
+    pub(crate) file: PathBuf,
+    /// What it says of itself.
+    #[arg(long, value_name = "FILE", default_value = "plugin.toml")]
+    pub(crate) manifest: PathBuf,
+    /// Where the packed component goes; into the same file if absent.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Run scripted cases.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TestArgs {
+    /// A component, as .wasm or .wat.
+    pub(crate) file: PathBuf,
+    /// The cases.
+    #[arg(default_value = "cases.toml")]
+    pub(crate) cases: PathBuf,
+    /// Run only cases whose names hold this.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+    /// Write golden files that are missing or differ.
+    #[arg(long)]
+    pub(crate) bless: bool,
+    /// Run again whenever the component or the cases change, until interrupted.
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// Print one line of JSON for each case.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show what a file is, exports, imports and wants.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InspectArgs {
     /// A component, as .wasm or .wat.
     pub(crate) file: PathBuf,
+    /// Run nothing of it: its tools stay unknown.
+    #[arg(long)]
+    pub(crate) no_run: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,8 +1,12 @@
 //! The commands, one file each.
 
 mod compile;
+mod plugin_allow;
 mod plugin_call;
 mod plugin_inspect;
+mod plugin_new;
+mod plugin_pack;
+mod plugin_test;
 mod plugin_wit;
 mod run;
 mod session;
@@ -20,7 +24,11 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
     match args.command {
         Command::Run(args) => run::run(args).await,
         Command::Compile => compile::run(),
-        Command::Plugin(PluginCommand::Inspect(args)) => plugin_inspect::run(&args),
+        Command::Plugin(PluginCommand::New(args)) => plugin_new::run(&args),
+        Command::Plugin(PluginCommand::Inspect(args)) => plugin_inspect::run(&args).await,
+        Command::Plugin(PluginCommand::Allow(args)) => plugin_allow::run(&args).await,
+        Command::Plugin(PluginCommand::Pack(args)) => plugin_pack::run(&args),
+        Command::Plugin(PluginCommand::Test(args)) => plugin_test::run(&args).await,
         Command::Plugin(PluginCommand::Wit(args)) => plugin_wit::run(&args),
         Command::Plugin(PluginCommand::Call(args)) => plugin_call::run(args).await,
         Command::Session(SessionCommand::List(args)) => session_list::run(&args),

@@ -2,10 +2,14 @@
 
 mod json;
 mod lines;
+mod paint;
+mod receipt;
 
-pub(crate) use cofferdam_app::receipt::{summary, table as receipt_table};
+pub(crate) use cofferdam_app::receipt::summary;
 pub(crate) use json::JsonLines;
 pub(crate) use lines::{Lines, answer, partial_line};
+pub(crate) use paint::Paint;
+pub(crate) use receipt::receipt_table;
 
 use cofferdam_sandbox::text::{harmless, is_unseen};
 use serde_json::Value;

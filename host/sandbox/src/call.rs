@@ -272,7 +272,10 @@ async fn guest(
     entry: Entry,
 ) -> wasmtime::Result<Result<Reply, Failure>> {
     let instance = plugin.pre.instantiate_async(&mut *store).await?;
-    plugin.exports.enter(store, &instance, entry).await
+    match (&plugin.functions, &entry) {
+        (Some(functions), Entry::CallTool { call }) => functions.call(store, &instance, call).await,
+        _ => plugin.exports.enter(store, &instance, entry).await,
+    }
 }
 
 /// What the call came to, and what it cost.

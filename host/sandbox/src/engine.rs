@@ -7,6 +7,7 @@ use crate::cache::{Cache, CacheConfig, CacheReport};
 use crate::compile::CompilerCommand;
 use crate::error::SandboxError;
 use crate::imports::HostImport;
+use crate::services::http::HttpScript;
 use crate::services::log::LogSink;
 use crate::spill::Spill;
 use crate::state::State;
@@ -52,6 +53,8 @@ pub struct SandboxConfig {
     pub spill_dir: Option<PathBuf>,
     /// MiB that the sandbox writes there in all; 1,024 if not set.
     pub spill_total_mib: u64,
+    /// Answers HTTP requests in place of the network; the network is used if not set.
+    pub http: Option<HttpScript>,
     /// Interfaces that plugins may import beside those of the contract and WASI; none if not set.
     pub imports: Vec<HostImport>,
     /// Where compiled code is kept; without it every process compiles its plugins.
@@ -74,6 +77,7 @@ impl Default for SandboxConfig {
             state_dir: None,
             spill_dir: None,
             spill_total_mib: 1_024,
+            http: None,
             imports: Vec::new(),
             cache: None,
             compiler: None,

@@ -5,6 +5,7 @@
 //! do anything.
 
 pub mod address;
+mod compare;
 pub mod http;
 mod secret;
 

@@ -6,10 +6,11 @@ mod sniff;
 
 use crate::imports::HostImport;
 use crate::text::visible;
+use crate::wants::{self, Want};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use wasmparser::{ComponentName, Encoding, KnownCustom, Parser, Payload};
+use wasmparser::{ComponentExternalKind, ComponentName, Encoding, KnownCustom, Parser, Payload};
 
 /// The contract that this host serves, as plugins name it.
 pub const CONTRACT: &str = "cofferdam:plugin";
@@ -35,7 +36,7 @@ pub struct Inspection {
     pub size_bytes: u64,
     /// SHA-256 of the binary component, in hexadecimal.
     pub sha256: String,
-    /// Version of the contract that the plugin was built for.
+    /// Version of the contract that the plugin was built for; empty if it knows nothing of the contract.
     pub contract_version: String,
     /// Which parts of the contract the plugin fills.
     pub roles: Roles,
@@ -45,8 +46,8 @@ pub struct Inspection {
     pub exports: Vec<String>,
     /// Everything that the component imports.
     pub imports: Vec<String>,
-    /// The grants that it wants, from its `cofferdam:wants` section.
-    pub wants: Option<serde_json::Value>,
+    /// The grants that it wants, from its `cofferdam:wants` section; none if it has no such section.
+    pub wants: Option<Vec<Want>>,
     /// How much there is to compile.
     pub code: CodeSize,
 }
@@ -62,6 +63,9 @@ pub struct Roles {
     pub before_tool_call: bool,
     /// It has a hook after calls.
     pub after_tool_call: bool,
+    /// It knows nothing of the contract: the functions that it exports are offered as tools.
+    #[serde(default)]
+    pub functions: bool,
 }
 
 /// Texts that the author put into the component.
@@ -188,9 +192,11 @@ fn plain_version(version: &str, track: &str) -> bool {
 #[derive(Debug, Default)]
 struct Outline {
     exports: Vec<String>,
+    /// Whether it exports functions, or interfaces, that are neither the contract's nor WASI's.
+    foreign: bool,
     imports: Vec<String>,
     metadata: Metadata,
-    wants: Option<serde_json::Value>,
+    wants: Option<Vec<Want>>,
     code: CodeSize,
 }
 
@@ -246,7 +252,13 @@ impl Outline {
         match payload {
             Payload::ComponentExportSection(section) => {
                 for export in section.clone() {
-                    self.exports.push(visible(export.map_err(damaged)?.name.name, NAME_MAX));
+                    let export = export.map_err(damaged)?;
+                    let callable = matches!(
+                        export.kind,
+                        ComponentExternalKind::Func | ComponentExternalKind::Instance
+                    );
+                    self.foreign |= callable && !is_ours(export.name.name);
+                    self.exports.push(visible(export.name.name, NAME_MAX));
                 }
             }
             Payload::ComponentImportSection(section) => {
@@ -277,7 +289,7 @@ impl Outline {
             "source" => &mut metadata.source,
             "revision" => &mut metadata.revision,
             WANTS_SECTION if section.data().len() <= WANTS_BYTES_MAX => {
-                self.wants = serde_json::from_slice(section.data()).ok();
+                self.wants = wants::read(section.data());
                 return;
             }
             _ => {
@@ -304,6 +316,9 @@ impl Outline {
         if let Some(role) = ours().find(|name| name.is_served() && ROLES.contains(&name.interface))
         {
             return Ok(role.version.into());
+        }
+        if self.foreign && ours().next().is_none() {
+            return Ok(String::new());
         }
         let needed = format!(
             "a plugin exports at least one of {} at version {CONTRACT_VERSION}; `cofferdam plugin wit` writes the \
@@ -370,6 +385,7 @@ impl Outline {
             argument_preparation: has("argument-preparation"),
             before_tool_call: has("before-tool-call"),
             after_tool_call: has("after-tool-call"),
+            functions: self.foreign && !ROLES.iter().any(|role| has(role)),
         }
     }
 }
@@ -390,7 +406,7 @@ pub(crate) fn is_ours(interface: &str) -> bool {
         || InterfaceName::parse(interface).is_some_and(|name| name.package == CONTRACT)
 }
 
-fn damaged(error: wasmparser::BinaryReaderError) -> Refused {
+pub(crate) fn damaged(error: wasmparser::BinaryReaderError) -> Refused {
     Refused {
         what: format!(
             "this WebAssembly file is damaged or cut: {}",

@@ -14,6 +14,7 @@ mod cut;
 mod declare;
 mod engine;
 mod error;
+mod foreign;
 pub mod grants;
 mod hook;
 mod imports;
@@ -22,6 +23,7 @@ mod json;
 mod limits;
 mod mask;
 mod nearest;
+mod pack;
 mod plugin;
 mod receipt;
 mod services;
@@ -32,6 +34,7 @@ pub mod testing;
 pub mod text;
 mod ticker;
 mod tool;
+mod wants;
 mod wit;
 
 pub use blocking::OccupiedFiles;
@@ -47,7 +50,10 @@ pub use inspect::{
     component_bytes, inspect, sha256_hex,
 };
 pub use limits::{LimitError, LimitRow, Limits};
+pub use pack::{PackError, pack};
 pub use plugin::{ChoiceError, Code, Plugin, PluginSource};
 pub use receipt::{Dropping, HostCalls, ProgressBill, Receipt, Tally};
+pub use services::http::{HttpAnswer, HttpRequest, HttpScript};
 pub use services::log::{Level, LogLine, LogSink};
 pub use spill::Spilled;
+pub use wants::Want;

@@ -15,6 +15,7 @@ use crate::call::{Ended, Entry, GuestCall, Job, Reply};
 use crate::declare::{self, RefusedTool, ToolSpec};
 use crate::engine::{Machine, Sandbox};
 use crate::error::LoadError;
+use crate::foreign::Functions;
 use crate::grants::Grants;
 use crate::hook::PluginHook;
 use crate::inspect::Inspection;
@@ -52,6 +53,8 @@ pub(crate) struct Loaded {
     pub(crate) machine: Arc<Machine>,
     pub(crate) pre: InstancePre<State>,
     pub(crate) exports: Exports,
+    /// Of a component that knows nothing of the contract.
+    pub(crate) functions: Option<Functions>,
     pub(crate) terms: Arc<Terms>,
     /// Calls of this plugin that may run at the same time.
     pub(crate) slots: Semaphore,
@@ -101,12 +104,15 @@ impl Plugin {
             load::compiled(sandbox, &machine, &source, &limits).await?;
         let pre = machine.linker.instantiate_pre(&component).map_err(link_error)?;
         let exports = Exports::find(&pre, inspection.roles).map_err(link_error)?;
+        let functions =
+            inspection.roles.functions.then(|| Functions::find(&component, &machine.engine));
         let weight = load::weight(&component, &limits, sandbox.config().slots)?;
         let loaded = Loaded {
             sandbox: sandbox.clone(),
             machine,
             pre,
             exports,
+            functions,
             slots: slots(&limits),
             terms: Arc::new(terms(sandbox, source.name, limits, grants)?),
             waiting: AtomicU64::new(0),
@@ -118,14 +124,40 @@ impl Plugin {
     /// The same component as another plugin, with the same limits and grants: it is asked for its
     /// tools under the new name, and nothing is compiled again.
     pub async fn under_name(&self, name: impl Into<String>) -> Result<Self, LoadError> {
-        let Loaded { sandbox, machine, pre, exports, terms: old, weight, .. } = &*self.loaded;
+        let Loaded { sandbox, machine, pre, exports, functions, terms: old, weight, .. } =
+            &*self.loaded;
         let loaded = Loaded {
             sandbox: sandbox.clone(),
             machine: machine.clone(),
             pre: pre.clone(),
             exports: exports.clone(),
+            functions: functions.clone(),
             slots: slots(&old.limits),
             terms: Arc::new(terms(sandbox, name.into(), old.limits.clone(), old.grants.clone())?),
+            waiting: AtomicU64::new(0),
+            weight: *weight,
+        };
+        Self::ready(loaded, self.inspection.clone(), None).await
+    }
+
+    /// The same component under the same name with other limits and grants: it is asked for its tools
+    /// again, and nothing is compiled again. Counting fuel or not is settled when it is compiled:
+    /// `limits.fuel` cannot be switched on or off here.
+    pub async fn on_terms(&self, limits: Limits, grants: Grants) -> Result<Self, LoadError> {
+        let Loaded { sandbox, machine, pre, exports, functions, terms: old, weight, .. } =
+            &*self.loaded;
+        if limits.fuel.is_some() != old.limits.fuel.is_some() {
+            let problem = "fuel is switched on or off when a plugin is compiled: load it again";
+            return Err(LoadError::Sandbox(problem.into()));
+        }
+        let loaded = Loaded {
+            sandbox: sandbox.clone(),
+            machine: machine.clone(),
+            pre: pre.clone(),
+            exports: exports.clone(),
+            functions: functions.clone(),
+            slots: slots(&limits),
+            terms: Arc::new(terms(sandbox, self.name().into(), limits, grants)?),
             waiting: AtomicU64::new(0),
             weight: *weight,
         };
@@ -147,7 +179,14 @@ impl Plugin {
             inspection,
             compile_time,
         };
-        plugin.list_tools().await?;
+        if let Some(functions) = &plugin.loaded.functions {
+            let (tools, mut refused) = declare::check(functions.tools());
+            refused.extend_from_slice(functions.refused());
+            plugin.tools = tools.into();
+            plugin.refused = refused.into();
+        } else {
+            plugin.list_tools().await?;
+        }
         Ok(plugin)
     }
 

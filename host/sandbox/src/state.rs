@@ -9,7 +9,7 @@ use crate::imports::Caller;
 use crate::limits::{Limits, kib, mib};
 use crate::receipt::Receipt;
 use crate::services::fs::{self, FileMeter, Files};
-use crate::services::http::Http;
+use crate::services::http::{Http, HttpScript};
 use crate::services::kv::KeyValue;
 use crate::services::log::{Log, LogSink};
 use crate::services::progress::Reports;
@@ -30,6 +30,8 @@ pub(crate) struct Terms {
     pub(crate) limits: Limits,
     pub(crate) grants: Grants,
     pub(crate) log_sink: Option<LogSink>,
+    /// Stands in for the network.
+    pub(crate) http_script: Option<HttpScript>,
     pub(crate) key_value: Option<Arc<KeyValue>>,
     /// Places for file operations.
     pub(crate) blocking: Blocking,

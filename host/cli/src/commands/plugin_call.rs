@@ -2,14 +2,12 @@
 
 use crate::args::CallArgs;
 use crate::exit::{DONE, Exit, FAILED, Refused as _};
-use crate::render::{Output, partial_line, receipt_table};
+use crate::render::{Output, Paint, partial_line, receipt_table};
 use anyhow::Context as _;
 use cofferdam_agent::AbortSignal;
 use cofferdam_agent::message::{Arguments, Content};
-use cofferdam_agent::progress::Progress;
-use cofferdam_agent::tool::{Call, Outcome, Tool, ToolFailure, ToolResult};
-use cofferdam_agent::toolset::{Rules, Toolset};
-use cofferdam_app::{Config, json};
+use cofferdam_agent::tool::{Outcome, ToolFailure, ToolResult};
+use cofferdam_app::{Config, direct, json};
 use cofferdam_sandbox::text::harmless;
 use cofferdam_sandbox::{Code, Grants, Limits, Plugin, PluginSource, Sandbox, SandboxConfig};
 use serde_json::{Value, json};
@@ -24,7 +22,7 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     if args.json || !std::io::stdout().is_terminal() {
         Output::Out.json(&called.to_json());
     } else {
-        called.print();
+        called.print(plugin.limits());
     }
     Ok(if called.is_error { FAILED } else { DONE })
 }
@@ -102,85 +100,21 @@ struct Called {
     receipt: Option<Value>,
 }
 
+/// The call to its end, with its progress on standard error. An interrupt aborts it; it then ends
+/// like any other.
 async fn call(plugin: &Plugin, name: &str, arguments: Arguments) -> anyhow::Result<Called> {
-    let tools = Toolset::new(plugin.tools(None, None)?, Rules::Portable);
-    let tool =
-        tools.get(name).cloned().with_context(|| no_such_tool(plugin, &tools, name)).refused()?;
     let abort = AbortSignal::new();
-    let ready = match prepare(&*tool, &arguments, &abort).await {
-        Ok(arguments) => valid(&tools, name, arguments),
-        Err(problem) => Err(problem),
-    };
-    let outcome = match ready {
-        Ok(arguments) => {
-            let call = Call { id: "call".into(), name: name.into(), arguments };
-            interruptible(&*tool, call, abort).await
-        }
-        Err(problem) => {
-            let failure =
-                ToolFailure { ended_by: "invalid-arguments".into(), ..ToolFailure::new(problem) };
-            Err(failure).into()
+    let call = direct::call(plugin, name, arguments, abort.clone(), |partial| {
+        Output::Err.line(&format!("· {}", partial_line(partial)));
+    });
+    let mut call = std::pin::pin!(call);
+    let outcome = loop {
+        tokio::select! { biased;
+            Ok(()) = tokio::signal::ctrl_c() => abort.cancel(),
+            outcome = &mut call => break outcome.refused()?,
         }
     };
     Ok(Called::from(outcome))
-}
-
-/// The plugin's own repair of the arguments, if it has one.
-async fn prepare(
-    tool: &dyn Tool,
-    arguments: &Arguments,
-    abort: &AbortSignal,
-) -> Result<Arguments, String> {
-    match tool.prepare(arguments, abort) {
-        None => Ok(arguments.clone()),
-        Some(prepared) => match prepared.await? {
-            Value::Object(fields) => Ok(Arc::new(fields)),
-            other => Err(format!("the plugin made arguments that are no object: {other}")),
-        },
-    }
-}
-
-fn valid(tools: &Toolset, name: &str, arguments: Arguments) -> Result<Arguments, String> {
-    match tools.validate(name, &arguments) {
-        Some(checked) => checked.map_err(|problem| problem.to_string()),
-        None => Ok(arguments),
-    }
-}
-
-/// The call to its end, with its progress on standard error. An interrupt aborts it; it then ends
-/// like any other.
-async fn interruptible(tool: &dyn Tool, call: Call, abort: AbortSignal) -> Outcome {
-    let (progress, updates) = Progress::channel();
-    let mut running = tool.call(call, progress, abort.clone());
-    loop {
-        tokio::select! { biased;
-            Ok(()) = tokio::signal::ctrl_c() => abort.cancel(),
-            partial = updates.next() => Output::Err.line(&format!("· {}", partial_line(&partial))),
-            outcome = &mut running => return outcome,
-        }
-    }
-}
-
-fn no_such_tool(plugin: &Plugin, tools: &Toolset, name: &str) -> String {
-    let refused =
-        plugin.refused_tools().iter().map(|tool| format!("`{}`: {}", tool.name, tool.reason));
-    let unusable = tools.refused().iter().map(|refused| refused.reason.clone());
-    let reasons: Vec<String> = refused.chain(unusable).collect();
-    let offered: Vec<&str> = tools.tools().map(|tool| tool.declaration().name.as_str()).collect();
-    let roles = plugin.inspection().roles;
-    let mut text = if !offered.is_empty() {
-        format!("there is no tool `{name}`: the plugin offers {}", offered.join(", "))
-    } else if roles.before_tool_call || roles.after_tool_call {
-        "the plugin offers hooks and no tools: name it under [[hooks]] in an operator's file and \
-         call the tools that it watches with `cofferdam run`"
-            .into()
-    } else {
-        format!("there is no tool `{name}`: the plugin offers none")
-    };
-    for reason in reasons {
-        text.push_str(&format!("; refused: {reason}"));
-    }
-    text
 }
 
 impl From<Outcome> for Called {
@@ -212,7 +146,7 @@ impl Called {
         })
     }
 
-    fn print(&self) {
+    fn print(&self, limits: &Limits) {
         if let Some(failure) = &self.failure {
             Output::Out.line(&format!(
                 "error ({}): {}",
@@ -236,7 +170,10 @@ impl Called {
             Output::Out.line(&format!("\ndetails\n  {}", harmless(&details.to_string())));
         }
         if let Some(receipt) = &self.receipt {
-            Output::Out.line(&format!("\nreceipt\n{}", receipt_table(receipt)));
+            Output::Out.line(&format!(
+                "\nreceipt\n{}",
+                receipt_table(receipt, limits, Paint::of_stdout())
+            ));
         }
     }
 }

@@ -165,6 +165,23 @@ impl HttpRule {
         None
     }
 
+    /// Whether every request that the other rule allows is within this one. For the same host, or
+    /// the same subdomains: wider patterns are compared by nobody but the operator.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        let methods = match (&self.methods, &other.methods) {
+            (Methods::Any, _) => true,
+            (Methods::These(_), Methods::Any) => false,
+            (Methods::These(own), Methods::These(others)) => {
+                others.iter().all(|method| own.contains(method))
+            }
+        };
+        methods
+            && self.origin == other.origin
+            && self.subdomains == other.subdomains
+            && path::is_prefix(&self.path, &other.path)
+            && (self.private || !other.private)
+    }
+
     fn covers_host(&self, host: &str) -> bool {
         match self.subdomains {
             false => host == self.origin.host,

@@ -39,6 +39,7 @@ pub(super) fn terms(
         plugin: name.into(),
         log_sink: sandbox.config().log.clone(),
         blocking: Blocking::new(limits.file_operations, sandbox.file_operations().clone()),
+        http_script: sandbox.config().http.clone(),
         key_value,
         env,
         secrets,

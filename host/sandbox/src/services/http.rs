@@ -7,6 +7,9 @@
 
 mod body;
 mod connect;
+mod scripted;
+
+pub use scripted::{HttpAnswer, HttpRequest, HttpScript};
 
 use super::secret::Secret;
 use crate::brake::Brake;
@@ -156,7 +159,10 @@ impl WasiHttpHooks for Http {
         let timeouts = Timeouts::clamped(options.unwrap_or_default(), self.brake.remaining());
         let terms = self.terms.clone();
         Box::new(async move {
-            let (response, io) = send(request, &rule, &origin, timeouts, meter).await?;
+            let (response, io) = match &terms.http_script {
+                Some(script) => script.send(request, &origin, meter, timeouts.first_byte).await?,
+                None => send(request, &rule, &origin, timeouts, meter).await?,
+            };
             Ok((masked_response(response, terms), io))
         })
     }
@@ -299,6 +305,7 @@ mod tests {
             limits,
             grants,
             log_sink: None,
+            http_script: None,
             key_value: None,
             blocking: crate::blocking::Blocking::unlimited(),
             env: Vec::new(),

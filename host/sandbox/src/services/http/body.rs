@@ -159,6 +159,7 @@ mod tests {
             limits: Limits::default(),
             grants: Grants::default(),
             log_sink: None,
+            http_script: None,
             key_value: None,
             blocking: crate::blocking::Blocking::unlimited(),
             env: Vec::new(),
