@@ -18,6 +18,7 @@
 pub mod approve;
 pub mod assemble;
 pub mod config;
+pub mod doctor;
 pub mod json;
 pub mod patterns;
 pub mod places;

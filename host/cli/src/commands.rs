@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod compile;
+mod doctor;
 mod plugin_call;
 mod plugin_inspect;
 mod plugin_wit;
@@ -18,6 +19,7 @@ use cofferdam_sandbox::{CompilerCommand, SandboxConfig};
 pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
     match args.command {
         Command::Run(args) => run::run(args).await,
+        Command::Doctor(args) => doctor::run(args).await,
         Command::Compile => compile::run(),
         Command::Plugin(PluginCommand::Inspect(args)) => plugin_inspect::run(&args),
         Command::Plugin(PluginCommand::Wit(args)) => plugin_wit::run(&args),
