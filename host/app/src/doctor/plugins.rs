@@ -162,6 +162,7 @@ fn refused(entry: &PluginEntry, problem: &LoadError) -> Row {
             format!("if it is meant to be so large, raise `{key}` in its `limits`")
         }
         LoadError::Grant { .. } => "correct its `grants`, or take that one away".into(),
+        LoadError::Limit(_) => "correct its `limits`".into(),
         LoadError::CompileTime(_) => "raise `compile_seconds` in its `limits`".into(),
         LoadError::Link(_) | LoadError::Compile(_) => DRIFT.into(),
         LoadError::ListTools(failure) if failure.message.contains(BROKEN) => DRIFT.into(),
