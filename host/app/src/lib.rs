@@ -21,6 +21,7 @@ pub mod assemble;
 pub mod cases;
 pub mod config;
 pub mod direct;
+pub mod doctor;
 pub mod json;
 mod model;
 pub mod manifest;

@@ -28,6 +28,14 @@ impl ToolPatterns {
         self.0.iter().any(|pattern| pattern.matches(tool))
     }
 
+    /// The patterns that none of these tools matches, save the one for every tool.
+    pub fn without_match<'a>(&'a self, tools: &'a [&str]) -> impl Iterator<Item = &'a str> {
+        let idle = |pattern: &&Pattern| {
+            pattern.as_str() != "*" && !tools.iter().any(|tool| pattern.matches(tool))
+        };
+        self.0.iter().filter(idle).map(Pattern::as_str)
+    }
+
     /// Whether no tool can be meant.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -53,6 +61,8 @@ mod tests {
         {
             assert_eq!(patterns.matches(tool), matches, "{tool}");
         }
+        let idle: Vec<&str> = patterns.without_match(&["write_file"]).collect();
+        assert_eq!(idle, ["shell"]);
         assert!(ToolPatterns::every().matches("any"));
         assert!(!ToolPatterns::default().matches("any"));
     }

@@ -31,6 +31,12 @@ pub(crate) enum Command {
     /// Look at the sessions that runs left, export them and play them again.
     #[command(subcommand)]
     Session(SessionCommand),
+    /// Prove on this machine that every limit and every kind of grant bites, and check a configuration.
+    #[command(after_help = "Exit codes: 0 everything holds, 1 something does not.\n\n\
+            Examples:\n  \
+            cofferdam doctor\n  \
+            cofferdam doctor --config cofferdam.toml --json")]
+    Doctor(DoctorArgs),
     /// Compile a component for the host that started this process.
     #[command(hide = true)]
     Compile,
@@ -284,6 +290,23 @@ pub(crate) struct TestArgs {
     #[arg(long)]
     pub(crate) watch: bool,
     /// Print one line of JSON for each case.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Prove that limits and grants bite.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DoctorArgs {
+    /// The operator's file; cofferdam.toml if it is there.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Check the configuration and its plugins alone, without the trials.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Load plugins whose entry has no sha256.
+    #[arg(long)]
+    pub(crate) allow_unpinned: bool,
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod compile;
+mod doctor;
 mod plugin_allow;
 mod plugin_call;
 mod plugin_inspect;
@@ -23,6 +24,7 @@ use cofferdam_sandbox::{CompilerCommand, SandboxConfig};
 pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
     match args.command {
         Command::Run(args) => run::run(args).await,
+        Command::Doctor(args) => doctor::run(args).await,
         Command::Compile => compile::run(),
         Command::Plugin(PluginCommand::New(args)) => plugin_new::run(&args),
         Command::Plugin(PluginCommand::Inspect(args)) => plugin_inspect::run(&args).await,

@@ -184,11 +184,16 @@ impl Sandbox {
 
     /// How this sandbox runs guests, in a sentence for people.
     pub fn describe(&self) -> String {
-        let ticking = if self.ticker().is_alive() { "ticking" } else { "not ticking" };
+        let ticking = if self.is_ticking() { "ticking" } else { "not ticking" };
         format!(
             "wasmtime 48, {}, {} slots, {} KiB of stack, {ticking} every millisecond",
             self.shared.allocation, self.shared.config.slots, self.shared.config.stack_kib
         )
+    }
+
+    /// Whether the clock of all calls runs: without it, no limit on time holds.
+    pub fn is_ticking(&self) -> bool {
+        self.ticker().is_alive()
     }
 
     /// Where memories come from on this machine.
@@ -211,7 +216,8 @@ impl Sandbox {
         self.shared.cache.as_ref().ok()
     }
 
-    pub(crate) fn config(&self) -> &SandboxConfig {
+    /// The settings in force.
+    pub fn config(&self) -> &SandboxConfig {
         &self.shared.config
     }
 
@@ -433,11 +439,12 @@ fn pool(slots: u32, allocation: Allocation) -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
         .total_core_instances(slots * INSTANCES_PER_SLOT)
-        .max_core_instances_per_component(INSTANCES_PER_SLOT)
+        // Twice what limits can be, so that a component with more is refused by its limits, in words.
+        .max_core_instances_per_component(2 * INSTANCES_PER_SLOT)
         .total_memories(slots)
         .total_tables(slots * INSTANCES_PER_SLOT)
-        .max_tables_per_component(INSTANCES_PER_SLOT)
-        .max_tables_per_module(INSTANCES_PER_SLOT)
+        .max_tables_per_component(2 * INSTANCES_PER_SLOT)
+        .max_tables_per_module(2 * INSTANCES_PER_SLOT)
         .table_elements(TABLE_ELEMENTS_MAX)
         .total_stacks(slots)
         .max_memory_size(MEMORY_BYTES_MAX)

@@ -124,16 +124,41 @@ impl Plugin {
     /// The same component as another plugin, with the same limits and grants: it is asked for its
     /// tools under the new name, and nothing is compiled again.
     pub async fn under_name(&self, name: impl Into<String>) -> Result<Self, LoadError> {
+<<<<<<< HEAD
         let Loaded { sandbox, machine, pre, exports, functions, terms: old, weight, .. } =
             &*self.loaded;
+=======
+        let Terms { limits, grants, .. } = &*self.loaded.terms;
+        self.under(name, limits.clone(), grants.clone()).await
+    }
+
+    /// The same component as another plugin, with other limits and grants. Code that counts fuel
+    /// does so for all of them, so either both have a limit of fuel or none.
+    pub async fn under(
+        &self,
+        name: impl Into<String>,
+        limits: Limits,
+        grants: Grants,
+    ) -> Result<Self, LoadError> {
+        let Loaded { sandbox, machine, pre, exports, terms: old, weight, .. } = &*self.loaded;
+        if limits.fuel.is_some() != old.limits.fuel.is_some() {
+            let text = "compiled code cannot change whether it counts fuel: load the plugin anew";
+            return Err(LoadError::Sandbox(text.into()));
+        }
+>>>>>>> w4c
         let loaded = Loaded {
             sandbox: sandbox.clone(),
             machine: machine.clone(),
             pre: pre.clone(),
             exports: exports.clone(),
+<<<<<<< HEAD
             functions: functions.clone(),
             slots: slots(&old.limits),
             terms: Arc::new(terms(sandbox, name.into(), old.limits.clone(), old.grants.clone())?),
+=======
+            slots: slots(&limits),
+            terms: Arc::new(terms(sandbox, name.into(), limits, grants)?),
+>>>>>>> w4c
             waiting: AtomicU64::new(0),
             weight: *weight,
         };

@@ -83,40 +83,11 @@ impl SandboxEntry {
         config
     }
 
-    /// Every setting with its value in force.
-    pub fn rows(&self) -> Vec<SettingRow> {
-        let rows = |config: &SandboxConfig| {
-            let folder = |path: &Option<PathBuf>, none: &str| {
-                path.as_ref().map_or_else(|| none.to_owned(), |path| path.display().to_string())
-            };
-            [
-                ("slots", config.slots.to_string()),
-                ("workers", config.workers.to_string()),
-                ("memory_total_mib", config.memory_total_mib.to_string()),
-                ("stack_kib", config.stack_kib.to_string()),
-                ("file_operations", config.file_operations.to_string()),
-                ("allocation", config.allocation.to_string()),
-                ("state_dir", folder(&config.state_dir, "kept in memory")),
-                ("spill_dir", folder(&config.spill_dir, "not kept")),
-                ("spill_total_mib", config.spill_total_mib.to_string()),
-                (
-                    "cache_dir",
-                    folder(&config.cache.as_ref().map(|kept| kept.dir.clone()), "not kept"),
-                ),
-                (
-                    "cache_mib",
-                    config
-                        .cache
-                        .as_ref()
-                        .map_or(places::CACHE_MIB, |kept| kept.size_mib)
-                        .to_string(),
-                ),
-            ]
-        };
-        let defaults = rows(&SandboxConfig::default());
-        let in_force = rows(&self.over(SandboxConfig::default()));
+    /// Every setting with its value in force, which is that of a sandbox made with [`Self::over`].
+    pub fn rows_in(&self, in_force: &SandboxConfig) -> Vec<SettingRow> {
+        let defaults = values(&SandboxConfig::default());
         let row = |((key, value), (_, default))| SettingRow { key, value, default };
-        in_force.into_iter().zip(defaults).map(row).collect()
+        values(in_force).into_iter().zip(defaults).map(row).collect()
     }
 
     pub(super) fn relative_to(mut self, folder: &Path) -> Self {
@@ -125,6 +96,27 @@ impl SandboxEntry {
         self.cache_dir = self.cache_dir.map(|dir| folder.join(dir));
         self
     }
+}
+
+/// The settings that an operator may make, as they are shown.
+fn values(config: &SandboxConfig) -> [(&'static str, String); 11] {
+    let folder = |path: &Option<PathBuf>, none: &str| {
+        path.as_ref().map_or_else(|| none.to_owned(), |path| path.display().to_string())
+    };
+    let cache = config.cache.as_ref();
+    [
+        ("slots", config.slots.to_string()),
+        ("workers", config.workers.to_string()),
+        ("memory_total_mib", config.memory_total_mib.to_string()),
+        ("stack_kib", config.stack_kib.to_string()),
+        ("file_operations", config.file_operations.to_string()),
+        ("allocation", config.allocation.to_string()),
+        ("state_dir", folder(&config.state_dir, "none, values live in memory")),
+        ("spill_dir", folder(&config.spill_dir, "none, nothing is kept")),
+        ("spill_total_mib", config.spill_total_mib.to_string()),
+        ("cache_dir", folder(&cache.map(|kept| kept.dir.clone()), "none, nothing is kept")),
+        ("cache_mib", cache.map_or(places::CACHE_MIB, |kept| kept.size_mib).to_string()),
+    ]
 }
 
 impl From<AllocationEntry> for Allocation {
@@ -160,7 +152,7 @@ mod tests {
             "#,
         )
         .unwrap();
-        let rows = entry.rows();
+        let rows = entry.rows_in(&entry.over(SandboxConfig::default()));
         assert!(rows.iter().all(|row| row.value != row.default), "{rows:?}");
         let config = entry.over(SandboxConfig::default());
         assert_eq!((config.slots, config.workers, config.memory_total_mib), (3, 2, 77));

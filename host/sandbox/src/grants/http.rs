@@ -131,6 +131,20 @@ impl HttpRule {
         })
     }
 
+    /// The one host that the rule is about, and the port; none if it is an address, or many hosts.
+    pub fn plain_host(&self) -> Option<(&str, u16)> {
+        let one = !self.subdomains && self.origin.address().is_none();
+        one.then_some((self.origin.host.as_str(), self.origin.port))
+    }
+
+    /// Whether requests to this origin, such as `https://api.example.com`, can be within the rule.
+    pub fn covers_origin(&self, origin: &str) -> bool {
+        Origin::parse(origin).is_ok_and(|origin| {
+            self.covers_host(&origin.host)
+                && (self.origin.https, self.origin.port) == (origin.https, origin.port)
+        })
+    }
+
     /// Whether a connection to this address is within the rule.
     pub fn allows_address(&self, address: IpAddr) -> Result<(), String> {
         let Some(kind) = special(address) else { return Ok(()) };
