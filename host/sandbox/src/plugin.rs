@@ -124,12 +124,13 @@ impl Plugin {
     /// The same component as another plugin, with the same limits and grants: it is asked for its
     /// tools under the new name, and nothing is compiled again.
     pub async fn under_name(&self, name: impl Into<String>) -> Result<Self, LoadError> {
-<<<<<<< HEAD
-        let Loaded { sandbox, machine, pre, exports, functions, terms: old, weight, .. } =
-            &*self.loaded;
-=======
         let Terms { limits, grants, .. } = &*self.loaded.terms;
         self.under(name, limits.clone(), grants.clone()).await
+    }
+
+    /// The same component under the same name with other limits and grants, as [`Self::under`] has it.
+    pub async fn on_terms(&self, limits: Limits, grants: Grants) -> Result<Self, LoadError> {
+        self.under(self.name(), limits, grants).await
     }
 
     /// The same component as another plugin, with other limits and grants. Code that counts fuel
@@ -140,35 +141,6 @@ impl Plugin {
         limits: Limits,
         grants: Grants,
     ) -> Result<Self, LoadError> {
-        let Loaded { sandbox, machine, pre, exports, terms: old, weight, .. } = &*self.loaded;
-        if limits.fuel.is_some() != old.limits.fuel.is_some() {
-            let text = "compiled code cannot change whether it counts fuel: load the plugin anew";
-            return Err(LoadError::Sandbox(text.into()));
-        }
->>>>>>> w4c
-        let loaded = Loaded {
-            sandbox: sandbox.clone(),
-            machine: machine.clone(),
-            pre: pre.clone(),
-            exports: exports.clone(),
-<<<<<<< HEAD
-            functions: functions.clone(),
-            slots: slots(&old.limits),
-            terms: Arc::new(terms(sandbox, name.into(), old.limits.clone(), old.grants.clone())?),
-=======
-            slots: slots(&limits),
-            terms: Arc::new(terms(sandbox, name.into(), limits, grants)?),
->>>>>>> w4c
-            waiting: AtomicU64::new(0),
-            weight: *weight,
-        };
-        Self::ready(loaded, self.inspection.clone(), None).await
-    }
-
-    /// The same component under the same name with other limits and grants: it is asked for its tools
-    /// again, and nothing is compiled again. Counting fuel or not is settled when it is compiled:
-    /// `limits.fuel` cannot be switched on or off here.
-    pub async fn on_terms(&self, limits: Limits, grants: Grants) -> Result<Self, LoadError> {
         let Loaded { sandbox, machine, pre, exports, functions, terms: old, weight, .. } =
             &*self.loaded;
         if limits.fuel.is_some() != old.limits.fuel.is_some() {
@@ -182,7 +154,7 @@ impl Plugin {
             exports: exports.clone(),
             functions: functions.clone(),
             slots: slots(&limits),
-            terms: Arc::new(terms(sandbox, self.name().into(), limits, grants)?),
+            terms: Arc::new(terms(sandbox, name.into(), limits, grants)?),
             waiting: AtomicU64::new(0),
             weight: *weight,
         };
