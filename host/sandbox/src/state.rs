@@ -8,7 +8,7 @@ use crate::grants::Grants;
 use crate::imports::Caller;
 use crate::limits::{Limits, kib, mib};
 use crate::receipt::Receipt;
-use crate::services::fs::{self, FileMeter, Files};
+use crate::services::fs::{FileMeter, Files};
 use crate::services::http::{Http, HttpScript};
 use crate::services::kv::KeyValue;
 use crate::services::log::{Log, LogSink};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wasmtime::component::ResourceTable;
 use wasmtime::{ResourceLimiter, StoreLimits};
-use wasmtime_wasi::filesystem::WasiFilesystemView;
+use wasmtime_wasi::filesystem::{WasiFilesystemCtx, WasiFilesystemView};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
@@ -33,6 +33,8 @@ pub(crate) struct Terms {
     /// Stands in for the network.
     pub(crate) http_script: Option<HttpScript>,
     pub(crate) key_value: Option<Arc<KeyValue>>,
+    /// Granted directories, opened when the plugin was loaded.
+    pub(crate) files: WasiFilesystemCtx,
     /// Places for file operations.
     pub(crate) blocking: Blocking,
     /// Granted environment variables with their values, read when the plugin was loaded.
@@ -142,11 +144,12 @@ impl State {
             .allow_ip_name_lookup(false);
         if self.granted {
             builder.envs(&self.terms.env);
-            for refusal in fs::preopen(&mut builder, &self.terms.grants.files) {
-                self.receipt.refuse(refusal);
-            }
         }
-        Box::new(builder.build())
+        let mut ctx = builder.build();
+        if self.granted {
+            *ctx.filesystem() = self.terms.files.clone();
+        }
+        Box::new(ctx)
     }
 }
 

@@ -22,32 +22,30 @@ use std::sync::Arc;
 use stream::CountedOutput;
 use tokio::runtime::Handle;
 use wasmtime::component::{HasData, Resource, ResourceTable};
-use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtxView};
+use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtx, WasiFilesystemCtxView};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorType, ErrorCode, HostDescriptor as _, PathFlags,
 };
 use wasmtime_wasi::p2::{DynOutputStream, FsResult};
-use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
+use wasmtime_wasi::{FsPerms, WasiCtx};
 
-/// Opens the granted directories for one call. What cannot be opened is missing, with a reason.
-pub(crate) fn preopen(builder: &mut WasiCtxBuilder, grants: &[FileGrant]) -> Vec<String> {
+/// Opens the granted directories, once for all calls: what is later put in the place of one of them,
+/// by a plugin that may write beside it or by anybody, is not what was granted. `Err` is the
+/// directory and what is wrong with it.
+pub(crate) fn open(grants: &[FileGrant]) -> Result<WasiFilesystemCtx, (&FileGrant, String)> {
+    let mut builder = WasiCtx::builder();
     // The engine shall not hand operations to threads itself: they are on one already.
     builder.allow_blocking_current_thread(true);
-    grants
-        .iter()
-        .filter_map(|grant| {
-            let access = match grant.access {
-                Access::ReadOnly => FsPerms::ReadOnly,
-                Access::ReadWrite => FsPerms::ReadWrite,
-            };
-            let error = builder.preopened_dir(&grant.host, &grant.guest, access).err()?;
-            Some(format!(
-                "the granted directory {} could not be opened: {}",
-                grant.guest,
-                error.root_cause()
-            ))
-        })
-        .collect()
+    for grant in grants {
+        let access = match grant.access {
+            Access::ReadOnly => FsPerms::ReadOnly,
+            Access::ReadWrite => FsPerms::ReadWrite,
+        };
+        builder
+            .preopened_dir(&grant.host, &grant.guest, access)
+            .map_err(|error| (grant, error.root_cause().to_string()))?;
+    }
+    Ok(std::mem::take(builder.build().filesystem()))
 }
 
 /// The engine's files behind the meter.

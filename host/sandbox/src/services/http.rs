@@ -307,6 +307,7 @@ mod tests {
             log_sink: None,
             http_script: None,
             key_value: None,
+            files: Default::default(),
             blocking: crate::blocking::Blocking::unlimited(),
             env: Vec::new(),
             secrets,

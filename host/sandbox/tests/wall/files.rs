@@ -1,6 +1,8 @@
 //! Granted directories, from a guest that tries to leave them.
 
-use crate::support::Prober;
+use crate::guest::Guest;
+use crate::support::{Prober, grants, source};
+use cofferdam_sandbox::{CacheConfig, Code, Limits, Plugin, Sandbox, SandboxConfig};
 use serde_json::{Value, json};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
@@ -307,4 +309,52 @@ async fn a_directory_that_the_host_may_not_read() {
     std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o700)).unwrap();
     // Root may; everybody else may not.
     assert!(["access", "no-entry"].contains(&errors(&outcomes)[0]), "{outcomes:?}");
+}
+
+/// A plugin that may write beside a granted directory, or another program, puts a link in its place.
+#[tokio::test]
+async fn what_was_granted_is_what_was_there() {
+    let place = Place::new();
+    let prober = place.prober().await;
+    std::fs::rename(place.root().join("r"), place.root().join("old")).unwrap();
+    symlink(place.root().join("outside"), place.root().join("r")).unwrap();
+    let (outcomes, _) = prober
+        .try_steps(json!([
+            {"do": "list", "dir": "/r"},
+            {"do": "open", "dir": "/r", "path": "secret", "get": 100},
+        ]))
+        .await;
+    assert_eq!(outcomes[0]["ok"], json!(["a"]));
+    assert_ne!(outcomes[1]["err"], Value::Null, "{outcomes:?}");
+}
+
+/// Whoever can write compiled code runs on the machine itself.
+#[tokio::test]
+async fn compiled_code_is_not_granted_for_writing() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = CacheConfig { dir: folder.path().join("kept/code"), size_mib: 1 };
+    let config = SandboxConfig { cache: Some(cache), ..SandboxConfig::default() };
+    let sandbox = Sandbox::new(config).unwrap();
+    for dir in ["work", "kept/other"] {
+        std::fs::create_dir_all(folder.path().join(dir)).unwrap();
+    }
+    symlink(folder.path().join("kept"), folder.path().join("work/link")).unwrap();
+    let load = async |grant: &str| {
+        let grant = format!("files={}/{grant}", folder.path().display());
+        let source = source(Code::Bytes(Guest::default().text().into_bytes()));
+        let loaded = Plugin::load(&sandbox, source, Limits::default(), grants(&[grant])).await;
+        loaded.map(drop).map_err(|error| error.to_string())
+    };
+    for grant in [
+        ":/w:read-write",
+        "kept:/w:read-write",
+        "kept/code:/w:read-write",
+        "work/link:/w:read-write",
+    ] {
+        let problem = load(grant).await.unwrap_err();
+        assert!(problem.contains("gets around every grant"), "{grant}: {problem}");
+    }
+    for grant in ["work:/w:read-write", "kept:/w:read-only", "kept/other:/w:read-write"] {
+        assert_eq!(load(grant).await, Ok(()), "{grant}");
+    }
 }
