@@ -1,4 +1,5 @@
 //! A session of 20,000 messages: how long it takes to read, to go on with, and to make its page.
+#![allow(clippy::print_stdout)]
 
 use cofferdam_app::session::{Record, Summary, Transcript, export};
 use criterion::{Criterion, criterion_group, criterion_main};

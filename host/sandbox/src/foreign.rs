@@ -51,7 +51,7 @@ impl Functions {
             let Some(index) = component.get_export_index(None, name) else { continue };
             match export.ty {
                 ComponentItem::ComponentFunc(func) => {
-                    found.push((None, name.to_owned(), index, func))
+                    found.push((None, name.to_owned(), index, func));
                 }
                 ComponentItem::ComponentInstance(instance) => {
                     for (function, export) in instance.exports(engine) {

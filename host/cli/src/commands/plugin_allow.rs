@@ -98,7 +98,8 @@ fn show(proposal: &Proposal, paint: Paint) -> Vec<String> {
     }
     // Everything of a component that nothing is known of is new.
     let old = before.as_ref();
-    let lists: [(&str, fn(&Known) -> &BTreeSet<String>); 3] = [
+    type List = fn(&Known) -> &BTreeSet<String>;
+    let lists: [(&str, List); 3] = [
         ("exports", |known| &known.exports),
         ("imports", |known| &known.imports),
         ("tools", |known| &known.tools),

@@ -53,7 +53,7 @@ impl Page {
             // What is far from the window is not laid out, part by part and message by message.
             if at == 0 || matches!(item.what, What::RunStart) {
                 let close = if at == 0 { "" } else { "</section>\n" };
-                write!(self.out, "{close}<section class=\"part\">\n")?;
+                writeln!(self.out, "{close}<section class=\"part\">")?;
             }
             self.item(item)?;
         }
