@@ -13,7 +13,8 @@ pub struct Receipt {
     pub plugin: Arc<str>,
     /// What ended the call; absent if the plugin answered.
     pub ended_by: Option<&'static str>,
-    /// Fuel used; absent if the plugin runs uncounted.
+    /// Fuel used; absent if the plugin runs uncounted. Of a function that crashes, or is stopped, in
+    /// the middle of a computation it counts full millions only.
     pub fuel: Option<u64>,
     /// The most linear memory that the call had at a time.
     pub memory_peak_bytes: u64,

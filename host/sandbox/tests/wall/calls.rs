@@ -146,28 +146,3 @@ async fn waiting_for_a_slot_is_not_wall_time_and_has_its_own_bound() {
     let outcomes = futures::future::join_all((0..4).map(|_| call(&short, "{}"))).await;
     assert_eq!(outcomes.iter().filter(|outcome| ended_by(outcome) == "queue-limit").count(), 2);
 }
-
-/// As many spinning guests as there are workers: others still run, and aborts still work.
-#[tokio::test]
-async fn neighbours_of_spinning_guests() {
-    let sandbox = Sandbox::new(SandboxConfig { workers: 2, ..SandboxConfig::default() }).unwrap();
-    let spinning = load_in(&sandbox, &Guest::call(LOOP), &[]).await.unwrap();
-    let good = load_in(&sandbox, &Guest::default(), &[]).await.unwrap();
-    let abort = AbortSignal::new();
-    let spinners: Vec<_> = (0..4)
-        .map(|_| {
-            let (plugin, abort) = (spinning.clone(), abort.clone());
-            tokio::spawn(
-                async move { plugin.call_tool("run", "{}", Progress::default(), abort).await },
-            )
-        })
-        .collect();
-    tokio::time::sleep(Duration::from_millis(20)).await;
-    for _ in 0..50 {
-        assert_eq!(ended_by(&call(&good, "{}").await), "answer");
-    }
-    abort.cancel();
-    for spinner in spinners {
-        assert_eq!(ended_by(&spinner.await.unwrap()), "aborted");
-    }
-}

@@ -4,11 +4,14 @@
 
 mod calls;
 mod corpus;
+mod ending;
 mod files;
 #[path = "../guest/mod.rs"]
 mod guest;
 mod http;
 mod imports;
 mod limits;
+mod neighbours;
+mod receipts;
 mod secrets;
 mod support;
