@@ -25,6 +25,8 @@ use std::sync::Arc;
 pub struct Options {
     /// Whether plugins must be pinned by their digests.
     pub pinning: Pinning,
+    /// Who answers, instead of the model that the file names.
+    pub model: Option<Arc<dyn Model>>,
     /// The person who is asked. Without one every answer is no.
     pub approver: Option<Arc<dyn Approver>>,
     /// The sandbox's own settings.
@@ -86,7 +88,10 @@ pub enum AssembleError {
 /// Makes an agent of a configuration. Nothing of a plugin runs before every check has passed, save
 /// that each is asked for its tools.
 pub async fn assemble(config: &Config, options: Options) -> Result<Assembled, AssembleError> {
-    let model = model(config.model.as_ref().ok_or(AssembleError::NoModel)?)?;
+    let model = match options.model {
+        Some(model) => model,
+        None => model(config.model.as_ref().ok_or(AssembleError::NoModel)?)?,
+    };
     let sandbox = Sandbox::new(config.sandbox.over(options.sandbox))?;
     let registry = Registry::load(&sandbox, config, options.pinning).await?;
     let session = options.session.map(Arc::new);
