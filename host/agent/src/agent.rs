@@ -11,8 +11,8 @@ pub(crate) use state::{Inner, State};
 use crate::AbortSignal;
 use crate::config::{AgentConfig, Messages, Settings};
 use crate::error::AgentError;
-use crate::event::Observer;
-use crate::message::Message;
+use crate::event::{CallEnd, Observer};
+use crate::message::{Message, ToolCall};
 use crate::queue::{QueueKind, QueueMode};
 use crate::run::{self, RunEnd, Start};
 use std::fmt;
@@ -141,6 +141,35 @@ impl Agent {
     /// Sets how a queue is polled, from the next poll on.
     pub fn set_queue_mode(&self, queue: QueueKind, mode: QueueMode) {
         self.inner.state().queues.of(queue).mode = mode;
+    }
+
+    /// Runs one call outside a run, for a model that lives elsewhere: the same lookup, preparation,
+    /// validation, hooks, approval and execution, and the same events, which `watcher` sees too. It
+    /// is in no transcript and in no journal. `abort` is the call's own signal; [`Agent::abort`] is
+    /// not about it.
+    ///
+    /// Calls may come at the same time, also while a run is active: each waits for its turn in
+    /// preflight, and they keep the scheduling rules of their tools among each other.
+    ///
+    /// ```
+    /// # use cofferdam_agent::message::ToolCall;
+    /// # use cofferdam_agent::testing::{FnTool, Recorder, ScriptedModel, block_on};
+    /// # use cofferdam_agent::{AbortSignal, Agent, AgentConfig, Settings, Toolset, toolset::Rules};
+    /// # use std::sync::Arc;
+    /// # let model = Arc::new(ScriptedModel::default());
+    /// let toolset = Toolset::new([FnTool::text("greet", "Hello.").shared()], Rules::Portable);
+    /// let agent = Agent::new(AgentConfig::new(Settings::new(model).with_toolset(toolset)));
+    /// let call = ToolCall::from_text("c1", "greet", "{}");
+    /// let end = block_on(agent.call(call, &AbortSignal::new(), &Recorder::default()));
+    /// assert!(!end.is_error && agent.messages().is_empty());
+    /// ```
+    pub async fn call(
+        &self,
+        call: ToolCall,
+        abort: &AbortSignal,
+        watcher: &dyn Observer,
+    ) -> CallEnd {
+        run::call_outside(&self.inner, call, abort, watcher).await
     }
 
     /// Aborts the run: model, tools and hooks get the signal, no further call begins, and the run

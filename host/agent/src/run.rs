@@ -5,6 +5,7 @@
 mod batch;
 mod execute;
 mod finish;
+mod outside;
 mod plan;
 mod preflight;
 mod stream;
@@ -14,11 +15,13 @@ use crate::AbortSignal;
 use crate::agent::{Claim, Inner, State};
 use crate::config::Settings;
 use crate::error::AgentError;
-use crate::event::Event;
+use crate::event::{Event, Observer};
 use crate::journal::JournalError;
 use crate::message::Message;
 use std::fmt;
 use std::sync::Arc;
+
+pub(crate) use outside::{Waits, call_outside};
 
 /// What a run came to.
 #[derive(Debug, Clone)]
@@ -72,10 +75,20 @@ impl Start {
     }
 }
 
+/// What a call needs on its way from preflight to its end, in a run or outside.
+#[derive(Clone, Copy)]
+struct Walk<'a> {
+    agent: &'a Inner,
+    abort: &'a AbortSignal,
+    /// Watches beside the agent's own observers.
+    watcher: Option<&'a dyn Observer>,
+}
+
 /// One run. What it changes for good is in the agent's state; this is what ends with it.
 struct Run<'a> {
     agent: &'a Inner,
     abort: &'a AbortSignal,
+    walk: Walk<'a>,
     /// Of the turn that is running.
     settings: Arc<Settings>,
     added: Vec<Arc<Message>>,
@@ -104,6 +117,7 @@ impl<'a> Run<'a> {
         Self {
             agent: &claim.agent,
             abort: &claim.abort,
+            walk: Walk { agent: &claim.agent, abort: &claim.abort, watcher: None },
             settings: state.settings.clone(),
             added: Vec::new(),
             turns: 0,
@@ -217,15 +231,24 @@ impl<'a> Run<'a> {
         }
     }
 
+    async fn emit(&self, event: &Event<'_>) {
+        self.walk.emit(event).await;
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'a, State> {
+        self.agent.state()
+    }
+}
+
+impl Walk<'_> {
     /// Delivers an event to every observer, one after the other: a barrier.
     async fn emit(&self, event: &Event<'_>) {
         for (_, observer) in self.agent.observers().iter() {
             observer.on_event(event).await;
         }
-    }
-
-    fn state(&self) -> std::sync::MutexGuard<'a, State> {
-        self.agent.state()
+        if let Some(watcher) = self.watcher {
+            watcher.on_event(event).await;
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use cofferdam_agent::config::{
     ToolFilter,
 };
 use cofferdam_agent::hook::Approver;
+use cofferdam_agent::model::Model;
 use cofferdam_agent::toolset::Rules;
 use cofferdam_agent::{Agent, AgentConfig, Settings, Toolset};
 use cofferdam_providers::EndpointError;
@@ -27,6 +28,8 @@ use std::sync::Arc;
 pub struct Options {
     /// Whether plugins must be pinned by their digests.
     pub pinning: Pinning,
+    /// Who answers, instead of the model that the file names.
+    pub model: Option<Arc<dyn Model>>,
     /// The person who is asked. Without one every answer is no.
     pub approver: Option<Arc<dyn Approver>>,
     /// The sandbox's own settings.
@@ -97,8 +100,13 @@ pub enum AssembleError {
 /// Makes an agent of a configuration. Nothing of a plugin runs before every check has passed, save
 /// that each is asked for its tools.
 pub async fn assemble(config: &Config, options: Options) -> Result<Assembled, AssembleError> {
-    let entry = config.model.as_ref().ok_or(AssembleError::NoModel)?;
-    let model = model::model(entry, options.record.as_deref())?;
+    let model = match options.model {
+        Some(model) => model,
+        None => {
+            let entry = config.model.as_ref().ok_or(AssembleError::NoModel)?;
+            model::model(entry, options.record.as_deref())?
+        }
+    };
     let sandbox = Sandbox::new(config.sandbox.over(options.sandbox))?;
     let registry = Registry::load(&sandbox, config, options.pinning).await?;
     let session = options.session.map(Arc::new);
@@ -111,7 +119,10 @@ pub async fn assemble(config: &Config, options: Options) -> Result<Assembled, As
     let settings = Settings::new(model)
         .with_toolset(toolset)
         .with_system_prompt(config.agent.system_prompt.as_str());
-    let settings = Settings { thinking: model::thinking(entry), ..settings };
+    let settings = Settings {
+        thinking: config.model.as_ref().map(model::thinking).unwrap_or_default(),
+        ..settings
+    };
     let mut agent = AgentConfig::new(settings);
     agent.tool_execution = match config.agent.tool_execution {
         ToolExecutionEntry::Parallel => ToolExecution::Parallel,

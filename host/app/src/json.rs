@@ -223,6 +223,13 @@ fn arguments(arguments: &Arguments) -> Value {
 }
 
 fn update(step: &Step, message: &AssistantMessage) -> Value {
+    let mut fields = self::step(step);
+    fields.insert("message".into(), assistant(message));
+    Value::Object(fields)
+}
+
+/// The event of one step of an answer, without the answer so far.
+pub fn step(step: &Step) -> Map<String, Value> {
     let (kind, index, more) = match step {
         Step::Retry(_) => ("retry", None, None),
         Step::Start => ("start", None, None),
@@ -252,8 +259,7 @@ fn update(step: &Step, message: &AssistantMessage) -> Value {
     let mut fields = object(json!({"type": "message_update", "update": kind}));
     put(&mut fields, "content_index", index.copied());
     fields.extend(more.map(|(key, value)| (key.to_owned(), value)));
-    fields.insert("message".into(), assistant(message));
-    Value::Object(fields)
+    fields
 }
 
 fn block(block: &AssistantBlock) -> Value {

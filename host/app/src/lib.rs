@@ -30,6 +30,7 @@ pub mod patterns;
 pub mod places;
 pub mod receipt;
 pub mod registry;
+pub mod rpc;
 pub mod scaffold;
 pub mod session;
 

@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Parser, Subcommand};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Runs agents whose tools and hooks are sandboxed WebAssembly components.
@@ -25,6 +26,10 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Run an agent on a prompt.
     Run(RunArgs),
+    /// Drive an agent with lines of JSON on standard input and output.
+    Rpc(RpcArgs),
+    /// Offer the plugins' tools to an MCP client.
+    Mcp(McpArgs),
     /// Look at plugins and try them, without an agent.
     #[command(subcommand)]
     Plugin(PluginCommand),
@@ -42,6 +47,31 @@ pub(crate) enum Command {
     Compile,
 }
 
+/// Which operator's file.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FileArgs {
+    /// The operator's file.
+    #[arg(long, value_name = "FILE", default_value = "cofferdam.toml")]
+    pub(crate) config: PathBuf,
+    /// Load plugins whose entry has no sha256.
+    #[arg(long)]
+    pub(crate) allow_unpinned: bool,
+}
+
+/// Which session is written.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RecordArgs {
+    /// Go on with the latest session of the operator's file.
+    #[arg(long = "continue", conflicts_with = "session")]
+    pub(crate) continue_latest: bool,
+    /// Go on with this session: its id or the beginning of it, its file, or `latest`.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Keep no session file.
+    #[arg(long, conflicts_with_all = ["continue_latest", "session"])]
+    pub(crate) no_session: bool,
+}
+
 /// Run an agent on a prompt.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -57,31 +87,66 @@ pub(crate) enum Command {
 pub(crate) struct RunArgs {
     /// What to do; read from standard input if it is `-`, or absent in a new session.
     pub(crate) prompt: Option<String>,
-    /// The operator's file.
-    #[arg(long, value_name = "FILE", default_value = "cofferdam.toml")]
-    pub(crate) config: PathBuf,
+    #[command(flatten)]
+    pub(crate) file: FileArgs,
+    #[command(flatten)]
+    pub(crate) record: RecordArgs,
     /// Print the answer alone on standard output, for scripts.
     #[arg(long)]
     pub(crate) print: bool,
     /// Print every event as one line of JSON on standard output.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Load plugins whose entry has no sha256.
-    #[arg(long)]
-    pub(crate) allow_unpinned: bool,
     /// Write the model's answers to a new file: a script for `provider = "scripted"`, which plays
     /// the run again offline.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) record: Option<PathBuf>,
-    /// Go on with the latest session of the operator's file.
-    #[arg(long = "continue", conflicts_with = "session")]
-    pub(crate) continue_latest: bool,
-    /// Go on with this session: its id or the beginning of it, its file, or `latest`.
-    #[arg(long, value_name = "ID")]
-    pub(crate) session: Option<String>,
-    /// Keep no session file.
-    #[arg(long, conflicts_with_all = ["continue_latest", "session"])]
-    pub(crate) no_session: bool,
+    #[arg(long = "record", value_name = "FILE")]
+    pub(crate) answers: Option<PathBuf>,
+}
+
+/// Drive an agent with lines of JSON.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Requests come in on standard input, answers, events and questions go out on standard output, one \
+        JSON object a line: host/docs/rpc.md has the protocol. The end of input aborts a run that is active and \
+        ends the process.\n\n\
+        Exit codes: 0 the input ended, 1 it could not be read, 2 refused before it ran, 130 interrupted.\n\n\
+        Example: cofferdam rpc --config cofferdam.toml"
+)]
+pub(crate) struct RpcArgs {
+    #[command(flatten)]
+    pub(crate) file: FileArgs,
+    #[command(flatten)]
+    pub(crate) record: RecordArgs,
+}
+
+/// Offer the plugins' tools to an MCP client.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The client's calls pass the same hooks, limits and grants as an agent's. Nobody is asked: a \
+        call that needs an approval is refused. The bill of each call is in the result's _meta, under \
+        cofferdam/call. On SIGHUP the file is read anew and clients are told that the list of tools \
+        changed.\n\n\
+        Exit codes: 0 the client went away or the server was interrupted, 1 failed, 2 refused before it ran.\n\n\
+        Examples:\n  \
+        cofferdam mcp --config cofferdam.toml\n  \
+        cofferdam mcp --config cofferdam.toml --http 127.0.0.1:8080"
+)]
+pub(crate) struct McpArgs {
+    #[command(flatten)]
+    pub(crate) file: FileArgs,
+    /// Serve streamable HTTP at http://ADDRESS/mcp instead of standard input and output.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<SocketAddr>,
+    /// Allow an address that other machines reach. There is no log-in: whoever reaches it may call.
+    #[arg(long, requires = "http")]
+    pub(crate) allow_remote: bool,
+    /// Answer requests for this host name, such as tools.example.com; may be repeated.
+    #[arg(long, value_name = "HOST", requires = "http")]
+    pub(crate) allow_host: Vec<String>,
+    /// Answer web pages of this origin, such as http://localhost:6274; may be repeated. Without it
+    /// no web page is answered.
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    pub(crate) allow_origin: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,6 +2,8 @@
 
 mod compile;
 mod doctor;
+mod mcp;
+mod open;
 mod plugin_allow;
 mod plugin_call;
 mod plugin_inspect;
@@ -9,6 +11,7 @@ mod plugin_new;
 mod plugin_pack;
 mod plugin_test;
 mod plugin_wit;
+mod rpc;
 mod run;
 mod session;
 mod session_export;
@@ -25,6 +28,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
     match args.command {
         Command::Run(args) => run::run(args).await,
         Command::Doctor(args) => doctor::run(args).await,
+        Command::Rpc(args) => rpc::run(args).await,
+        Command::Mcp(args) => mcp::run(args).await,
         Command::Compile => compile::run(),
         Command::Plugin(PluginCommand::New(args)) => plugin_new::run(&args),
         Command::Plugin(PluginCommand::Inspect(args)) => plugin_inspect::run(&args).await,

@@ -11,7 +11,7 @@ use crate::hook::Approver;
 use crate::journal::Journal;
 use crate::message::Message;
 use crate::queue::Queues;
-use crate::run::Start;
+use crate::run::{Start, Waits};
 use crate::transcript::Transcript;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::watch;
@@ -22,6 +22,10 @@ pub(crate) struct Inner {
     state: Mutex<State>,
     observers: Mutex<Observers>,
     running: watch::Sender<bool>,
+    /// Held while a call is in preflight.
+    pub(crate) preflight: tokio::sync::Mutex<()>,
+    /// Keeps calls outside a run apart.
+    pub(crate) waits: Waits,
 }
 
 /// The part of the configuration that stays.
@@ -118,6 +122,8 @@ impl Inner {
             }),
             observers: Mutex::default(),
             running: watch::Sender::new(false),
+            preflight: tokio::sync::Mutex::default(),
+            waits: Waits::default(),
         }
     }
 

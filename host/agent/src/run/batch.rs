@@ -81,8 +81,9 @@ impl Run<'_> {
     async fn one_by_one(&mut self, calls: &Calls<'_>) -> Result<Batch, JournalError> {
         let mut batch = Batch { messages: Vec::new(), terminate: true };
         for one in calls.each() {
-            let finished = match self.preflight(one).await {
-                Preflight::Ready(ready) => self.execute(ready).await,
+            self.start(one).await;
+            let finished = match self.walk.preflight(one).await {
+                Preflight::Ready(ready) => self.walk.execute(ready).await,
                 Preflight::Refused(finished) => finished,
             };
             let ended = self.end(one, finished, false).await;
@@ -117,7 +118,8 @@ impl Run<'_> {
     ) -> Vec<Ready<'b>> {
         let mut ready = Vec::with_capacity(calls.list.len());
         for one in calls.each() {
-            match self.preflight(one).await {
+            self.start(one).await;
+            match self.walk.preflight(one).await {
                 Preflight::Ready(call) => ready.push(call),
                 Preflight::Refused(finished) => {
                     ends[one.index] = Some(self.end(one, finished, calls.list.len() > 1).await);
@@ -167,7 +169,7 @@ impl Run<'_> {
 
     async fn run_one(&self, ready: Ready<'_>, siblings: bool) -> (usize, Ended) {
         let one = ready.one;
-        let finished = self.execute(ready).await;
+        let finished = self.walk.execute(ready).await;
         (one.index, self.end(one, finished, siblings).await)
     }
 

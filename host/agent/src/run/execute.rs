@@ -1,7 +1,7 @@
 //! The run of one call: the fence opens, the tool runs, what it reports is delivered while it runs,
 //! the fence shuts.
 
-use super::Run;
+use super::Walk;
 use super::batch::OneCall;
 use super::finish::{Finished, Settled};
 use super::preflight::Ready;
@@ -17,7 +17,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
-impl Run<'_> {
+impl Walk<'_> {
     /// Runs a call and its after-hooks. A call that was ready before an abort does not begin after
     /// it.
     pub(super) async fn execute(&self, ready: Ready<'_>) -> Finished {

@@ -1,7 +1,7 @@
 //! From what a tool answered to what counts: after-hooks in configured order, each seeing the result
 //! as the earlier ones left it.
 
-use super::Run;
+use super::Walk;
 use super::batch::OneCall;
 use crate::config::{AfterEntry, AfterFailure};
 use crate::event::{CallEnd, HookAction, HookRecord};
@@ -25,7 +25,7 @@ pub(super) struct Settled {
     pub(super) duration: Duration,
 }
 
-impl Run<'_> {
+impl Walk<'_> {
     /// After-hooks run for every call that ran, failed ones included.
     pub(super) async fn finish(
         &self,

@@ -2,7 +2,7 @@
 //! preparation, validation, before-hooks, approval. The run may be aborted between any two steps,
 //! and most likely while a person is asked (reference issue 4276).
 
-use super::Run;
+use super::Walk;
 use super::batch::OneCall;
 use super::finish::Finished;
 use crate::args::{ArgsError, Prepared, Valid};
@@ -49,9 +49,13 @@ enum Stop {
     NotApproved(Decision),
 }
 
-impl Run<'_> {
+impl Walk<'_> {
+    /// The call must have been announced. One call at a time, whoever asks: no hook is asked about
+    /// two calls at once, and no person either.
     pub(super) async fn preflight<'b>(&self, one: OneCall<'b>) -> Preflight<'b> {
-        self.start(one).await;
+        let Some(_turn) = self.abort.run_until_cancelled(self.agent.preflight.lock()).await else {
+            return Preflight::refused(ended_by::ABORTED, refusal::aborted());
+        };
         if self.abort.is_cancelled() {
             return Preflight::refused(ended_by::ABORTED, refusal::aborted());
         }

@@ -1,6 +1,6 @@
 //! `cofferdam run`: an agent on a prompt, to its answer.
 
-use super::session;
+use super::open::open;
 use crate::approver;
 use crate::args::RunArgs;
 use crate::exit::{ABORTED, DONE, Exit, FAILED, Refused as _};
@@ -8,34 +8,22 @@ use crate::render::{JsonLines, Lines, Output, answer};
 use anyhow::{Context as _, anyhow, bail};
 use cofferdam_agent::event::Observer;
 use cofferdam_agent::{Agent, AgentError, EndReason, RunEnd};
-use cofferdam_app::session::{Recorder, Sessions};
-use cofferdam_app::{Assembled, Config, Options, Pinning, assemble};
+use cofferdam_app::Options;
 use futures::FutureExt as _;
 use std::io::{IsTerminal as _, Read as _};
 use std::sync::Arc;
 
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<Exit> {
-    let resumes = args.continue_latest || args.session.is_some();
     let prompt = match &args.prompt {
-        None if resumes => None,
+        None if args.record.resumes() => None,
         given => Some(prompt(given.as_deref()).refused()?),
     };
-    let config = Config::read(&args.config).refused()?;
-    let pinning = if args.allow_unpinned { Pinning::Optional } else { Pinning::Required };
     let options = Options {
-        pinning,
         approver: approver::at_this_terminal(),
-        sandbox: super::sandbox_config(),
-        session: session(&args, &config)?,
-        record: args.record.clone(),
+        record: args.answers.clone(),
+        ..Options::default()
     };
-    let Assembled { agent, notices, session, .. } = assemble(&config, options).await.refused()?;
-    for notice in notices {
-        Output::Err.line(&format!("note: {notice}"));
-    }
-    if let Some(session) = session {
-        Output::Err.line(&format!("session {}", session.id()));
-    }
+    let agent = open(&args.file, Some(&args.record), options).await?;
     let subscription = agent.subscribe(view(&args));
     let end = with_interrupt(&agent, prompt).await?;
     drop(subscription);
@@ -43,41 +31,6 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<Exit> {
         Output::Out.line(&end.messages.last().map(|message| answer(message)).unwrap_or_default());
     }
     Ok(exit(&agent, &end))
-}
-
-/// The session to write: a new one, an old one, or none.
-fn session(args: &RunArgs, config: &Config) -> anyhow::Result<Option<Recorder>> {
-    let resumes = args.continue_latest || args.session.is_some();
-    if args.no_session || !(config.session.record || resumes) {
-        return Ok(None);
-    }
-    let sessions = match session::folder_of(Some(config)) {
-        Ok(sessions) => sessions,
-        Err(problem) if resumes => return Err(problem).refused(),
-        Err(problem) => {
-            Output::Err.line(&format!("note: no session is kept: {problem}"));
-            return Ok(None);
-        }
-    };
-    let session = match &args.session {
-        Some(wanted) => sessions.open(wanted),
-        None if args.continue_latest => sessions.open_latest_of(&args.config),
-        None => return fresh(&sessions, config),
-    };
-    session.map(Some).refused()
-}
-
-/// Nobody asked for the folder that is used by default: where it cannot be made, the run goes on
-/// without a session.
-fn fresh(sessions: &Sessions, config: &Config) -> anyhow::Result<Option<Recorder>> {
-    match sessions.make_folder() {
-        Ok(()) => Ok(Some(sessions.fresh())),
-        Err(problem) if config.session.dir.is_some() => Err(problem).refused(),
-        Err(problem) => {
-            Output::Err.line(&format!("note: no session is kept: {problem}"));
-            Ok(None)
-        }
-    }
 }
 
 fn view(args: &RunArgs) -> Arc<dyn Observer> {
