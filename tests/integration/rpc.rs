@@ -32,7 +32,6 @@ fn client() -> String {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that is left out says so")]
 fn the_client_of_the_documentation_works_as_printed() {
     if Command::new("python3").arg("--version").output().is_err() {
         eprintln!("LEFT OUT: there is no python3");

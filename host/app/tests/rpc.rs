@@ -141,7 +141,7 @@ async fn a_prompt_is_answered_at_once_and_its_run_comes_as_events() {
         match line["type"].as_str().unwrap() {
             "event" => events.push(line),
             "answer" => {
-                assert_eq!(line, json!({"type": "answer", "id": 1, "ok": true, "result": {}}))
+                assert_eq!(line, json!({"type": "answer", "id": 1, "ok": true, "result": {}}));
             }
             _ => break line,
         }
