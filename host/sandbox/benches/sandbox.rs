@@ -1,125 +1,86 @@
-//! What the wall costs: a fresh guarded call against the bare engine with the same settings.
+//! What the wall costs, for comparing one state of the code with another: criterion keeps the last
+//! run and says what changed. The figures that targets are set on are in `figures/`.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "../tests/guest/mod.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports, reason = "the tests use the rest")]
 mod guest;
+#[allow(dead_code, reason = "`figures` uses the rest")]
+mod scene;
 
 use cofferdam_agent::AbortSignal;
 use cofferdam_agent::progress::Progress;
-use cofferdam_sandbox::{Code, Grants, Limits, Plugin, PluginSource, Sandbox, SandboxConfig};
+use cofferdam_sandbox::{Grants, Limits, Plugin, Sandbox, SandboxConfig};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use futures::executor::block_on;
 use guest::Guest;
-use wasmtime::component::{Component, Linker};
-use wasmtime::{
-    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
-};
+use scene::bare::{Bare, Checks};
+use scene::{ARGUMENTS, call, call_here, guests, load, load_file, sample};
 
-const ARGUMENTS: &str = r#"{"path":"src/main.rs","offset":10,"limit":200}"#;
-
-fn load(sandbox: &Sandbox, guest: &Guest, limits: Limits) -> Plugin {
-    let source = PluginSource {
-        name: "guest".into(),
-        code: Code::Bytes(guest.text().into_bytes()),
-        sha256: None,
-        accept_text: true,
-    };
-    block_on(Plugin::load(sandbox, source, limits, Grants::default())).unwrap()
-}
-
-/// Store, instance, call and drop, with the engine's settings of the sandbox and nothing else.
-fn bare(c: &mut Criterion) {
-    let mut config = Config::new();
-    let mut pool = PoolingAllocationConfig::new();
-    pool.total_core_instances(640)
-        .total_tables(640)
-        .max_memory_size(4 << 30)
-        .pagemap_scan(Enabled::Yes)
-        .linear_memory_keep_resident(2 << 20)
-        .table_keep_resident(64 << 10);
-    config
-        .epoch_interruption(true)
-        .consume_fuel(true)
-        .concurrency_support(false)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-    let engine = Engine::new(&config).unwrap();
-    let component =
-        Component::new(&engine, wat::parse_str(Guest::default().text()).unwrap()).unwrap();
-    let pre = Linker::<()>::new(&engine).instantiate_pre(&component).unwrap();
-    let tools = component.get_export_index(None, "cofferdam:plugin/tools@0.1.0").unwrap();
-    let call = component.get_export_index(Some(&tools), "call-tool").unwrap();
-    c.bench_function("bare engine, fresh instance", |b| {
-        b.iter(|| {
-            block_on(async {
-                let mut store = Store::new(&engine, ());
-                store.set_fuel(1 << 40).unwrap();
-                store.set_epoch_deadline(1 << 40);
-                let instance = pre.instantiate_async(&mut store).await.unwrap();
-                let call = instance.get_func(&mut store, call).unwrap();
-                let field = |name: &str, value: &str| {
-                    (name.into(), wasmtime::component::Val::String(value.into()))
-                };
-                let arguments = wasmtime::component::Val::Record(vec![
-                    field("id", "call"),
-                    field("name", "run"),
-                    field("arguments", ARGUMENTS),
-                    ("meta".into(), wasmtime::component::Val::List(vec![])),
-                ]);
-                let mut results = [wasmtime::component::Val::Bool(false)];
-                call.call_async(&mut store, &[arguments], &mut results).await.unwrap();
-            });
-        });
-    });
-}
-
-fn guarded(c: &mut Criterion) {
+fn fresh(c: &mut Criterion) {
     let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
-    let plugin = load(&sandbox, &Guest::default(), Limits::default());
-    let uncounted = load(&sandbox, &Guest::default(), Limits { fuel: None, ..Limits::default() });
-    let here = |plugin: &Plugin| {
-        let outcome = block_on(plugin.call_tool_here(
-            "run",
-            ARGUMENTS,
-            Progress::default(),
-            AbortSignal::new(),
-        ));
-        assert!(outcome.answer.is_ok());
-    };
-    c.bench_function("guarded call, in place", |b| b.iter(|| here(&plugin)));
-    c.bench_function("guarded call, in place, no fuel", |b| b.iter(|| here(&uncounted)));
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
-    c.bench_function("guarded call, on the sandbox's threads", |b| {
+    let guest = Guest::default();
+    let wasm = wat::parse_str(guest.text()).unwrap();
+    let bare = Bare::small(&wasm, sandbox.allocation(), Checks::FuelAndEpoch);
+    let plugin = load(&sandbox, &guest, Limits::default());
+    let uncounted = load(&sandbox, &guest, Limits { fuel: None, ..Limits::default() });
+    let traps = load(&sandbox, &Guest::call("unreachable"), Limits::default());
+
+    let mut group = c.benchmark_group("fresh call");
+    group.bench_function("bare engine", |b| b.iter(|| block_on(bare.call("run", ARGUMENTS))));
+    group.bench_function("in place", |b| b.iter(|| call_here(&plugin, "run", ARGUMENTS)));
+    group.bench_function("in place, no fuel", |b| {
+        b.iter(|| call_here(&uncounted, "run", ARGUMENTS));
+    });
+    group.bench_function("on the sandbox's threads", |b| {
+        b.iter(|| block_on(call(&plugin, "run", ARGUMENTS)));
+    });
+    group.bench_function("that traps", |b| {
         b.iter(|| {
-            let outcome = block_on(plugin.call_tool(
-                "run",
-                ARGUMENTS,
-                Progress::default(),
-                AbortSignal::new(),
-            ));
-            assert!(outcome.answer.is_ok());
+            let call =
+                traps.call_tool_here("run", ARGUMENTS, Progress::default(), AbortSignal::new());
+            block_on(call)
         });
     });
-    let mut group = c.benchmark_group("batch");
     group.throughput(Throughput::Elements(100));
-    group.bench_function("100 guarded calls at once", |b| {
+    group.bench_function("100 at once", |b| {
         b.iter(|| {
-            runtime.block_on(async {
-                let calls = (0..100).map(|_| {
-                    plugin.call_tool("run", ARGUMENTS, Progress::default(), AbortSignal::new())
-                });
-                futures::future::join_all(calls).await
-            })
+            block_on(futures::future::join_all((0..100).map(|_| call(&plugin, "run", ARGUMENTS))))
         });
     });
     group.finish();
-    let trap = load(&sandbox, &Guest::call("unreachable"), Limits::default());
-    c.bench_function("guarded call that traps", |b| {
-        b.iter(|| {
-            block_on(trap.call_tool_here("run", ARGUMENTS, Progress::default(), AbortSignal::new()))
-        });
-    });
 }
 
-criterion_group!(benches, bare, guarded);
+fn languages(c: &mut Criterion) {
+    let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
+    let mut group = c.benchmark_group("fresh call in other languages");
+    for (name, tool, arguments) in [
+        ("words", "count_words", r#"{"text":"a word is a word"}"#),
+        ("stats", "describe_numbers", r#"{"numbers":[3,4,5]}"#),
+    ] {
+        // Where their toolchains could not be had there is nothing to measure.
+        let Some(path) = sample(name) else { continue };
+        let plugin = load_file(&sandbox, &path, Grants::default());
+        group.bench_function(name, |b| b.iter(|| call_here(&plugin, tool, arguments)));
+    }
+    group.finish();
+}
+
+fn kernels(c: &mut Criterion) {
+    let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
+    let mut group = c.benchmark_group("kernels");
+    for kernel in guests::kernels() {
+        let mut measure = |fuel: &str, limits: Limits| {
+            let plugin: Plugin = load(&sandbox, &kernel.guest, limits);
+            group.bench_function(format!("{}, {fuel}", kernel.name), |b| {
+                b.iter(|| call_here(&plugin, "run", kernel.amount));
+            });
+        };
+        measure("fuel", Limits::default());
+        measure("no fuel", Limits { fuel: None, ..Limits::default() });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, fresh, languages, kernels);
 criterion_main!(benches);

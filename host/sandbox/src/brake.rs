@@ -143,6 +143,11 @@ impl Brake {
         now().saturating_sub(self.asked)
     }
 
+    /// When the call is stopped, in microseconds of the process's clock.
+    pub(crate) fn deadline(&self) -> u64 {
+        self.deadline.load(Ordering::Acquire)
+    }
+
     /// What is left to the call.
     pub(crate) fn remaining(&self) -> Duration {
         Duration::from_micros(self.deadline.load(Ordering::Acquire).saturating_sub(now()))
@@ -155,7 +160,7 @@ pub(crate) fn now() -> u64 {
     micros(START.elapsed())
 }
 
-fn micros(duration: Duration) -> u64 {
+pub(crate) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 

@@ -143,17 +143,15 @@ impl Job {
 
     fn watched_brake(&self, abort: &AbortSignal) -> Arc<Brake> {
         let Loaded { sandbox, machine, terms, .. } = &*self.plugin;
-        let brake = Arc::new(Brake::new(
-            machine.engine.weak(),
-            abort.clone(),
-            Duration::from_millis(terms.limits.queue_ms),
-            Duration::from_millis(terms.limits.grace_ms),
-        ));
+        let limits = &terms.limits;
+        let queue = Duration::from_millis(limits.queue_ms);
+        let grace = Duration::from_millis(limits.grace_ms);
+        let brake = Arc::new(Brake::new(machine.engine.weak(), abort.clone(), queue, grace));
         if matches!(self.entry, Entry::After { .. }) {
             // The loop asks about every call that ran, in an aborted run too.
             brake.ask();
         }
-        sandbox.ticker().watch(&brake);
+        sandbox.ticker().watch(&brake, queue.min(Duration::from_millis(limits.wall_ms)));
         brake
     }
 

@@ -2,7 +2,11 @@
 //!
 //! One file per command; `toolchain` finds or installs the compiler for the guests. The
 //! host's own code never depends on this package.
-#![expect(clippy::print_stderr, reason = "a command line tool: standard error is where it talks")]
+#![expect(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a command line tool: it talks on standard error, and a table is its output"
+)]
 
 mod bench;
 mod demo;
@@ -51,10 +55,14 @@ enum Command {
     /// Check format, clippy and documentation of the host and of the plugins.
     #[command(after_help = "Example: cargo xtask lint")]
     Lint,
-    /// Run the benchmarks of the host.
-    #[command(after_help = "Example: cargo xtask bench -- --bench call\n\n\
-            What follows `--` goes to `cargo bench`.")]
-    Bench(Forwarded),
+    /// Measure what targets are set on, and print figure, target and baseline as one table.
+    ///
+    /// Questions: fresh, batch, languages, abort, neighbours, sleepers, kernels, processes,
+    /// reference. host/docs/speed.md says what they mean. Let the machine do nothing else.
+    #[command(after_help = "Examples: cargo xtask bench\n\
+            \x20         cargo xtask bench fresh abort --quick\n\
+            \x20         cargo xtask bench --criterion")]
+    Bench(bench::Options),
 }
 
 /// Arguments for the cargo command behind ours.
@@ -72,7 +80,7 @@ fn main() -> ExitCode {
         Command::Demo => demo::run(&repo),
         Command::Test(rest) => test::run(&repo, &rest.args).map(|()| ExitCode::SUCCESS),
         Command::Lint => lint::run(&repo).map(|()| ExitCode::SUCCESS),
-        Command::Bench(rest) => bench::run(&repo, &rest.args).map(|()| ExitCode::SUCCESS),
+        Command::Bench(options) => bench::run(&repo, &options).map(|()| ExitCode::SUCCESS),
     });
     done.unwrap_or_else(|error| {
         say(&format!("error: {error:#}"));

@@ -49,6 +49,22 @@ impl Repo {
         self.root.join("target/demo")
     }
 
+    /// Where benchmarks of whole processes work.
+    pub(crate) fn bench(&self) -> PathBuf {
+        self.root.join("target/bench")
+    }
+
+    /// The benchmark of the reference implementation.
+    pub(crate) fn reference_bench(&self) -> PathBuf {
+        self.root.join("host/agent/benches/reference")
+    }
+
+    /// A released binary of the host, wherever the person's settings have it built.
+    pub(crate) fn released(&self, name: &str) -> PathBuf {
+        let target = env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
+        self.root.join(target).join("release").join(name)
+    }
+
     pub(crate) fn guest_target(&self) -> PathBuf {
         self.root.join("target/guests")
     }

@@ -48,6 +48,10 @@ export function count(text, top, goOn = () => true) {
   };
 }
 
+// Patterns are compiled when they are first used: here, while the component is built, and not in
+// every call.
+count('Once.', 1);
+
 /** The first white space at or after a position, so that no word is cut in two. */
 function boundary(text, from) {
   if (from >= text.length) return text.length;

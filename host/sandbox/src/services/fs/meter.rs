@@ -52,31 +52,30 @@ impl FileMeter {
     /// Operations and bytes, and what was refused.
     pub(crate) fn bill(&self) -> (Tally, Vec<String>) {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        // Most calls are refused nothing, and then no text is made.
+        let refusal = |counter, text: &dyn Fn() -> String| (count(counter) > 0).then(text);
         let refusals = [
-            (
-                count(&self.over),
+            refusal(&self.over, &|| {
                 format!(
                     "a call may write {} KiB to files (limit file_write_kib)",
                     self.write_max >> 10
-                ),
-            ),
-            (
-                count(&self.too_many),
+                )
+            }),
+            refusal(&self.too_many, &|| {
                 format!(
                     "a call may create {} files, directories and links (limit files_created)",
                     self.create_max
-                ),
-            ),
-            (count(&self.links), "a plugin may not create hard links".to_owned()),
-            (
-                count(&self.leading_out),
-                "a plugin may create symbolic links to what is beside or below them only"
-                    .to_owned(),
-            ),
-            (count(&self.odd), "a plugin may open regular files and directories only".to_owned()),
+                )
+            }),
+            refusal(&self.links, &|| "a plugin may not create hard links".to_owned()),
+            refusal(&self.leading_out, &|| {
+                "a plugin may create symbolic links to what is beside or below them only".to_owned()
+            }),
+            refusal(&self.odd, &|| {
+                "a plugin may open regular files and directories only".to_owned()
+            }),
         ];
-        let refusals =
-            refusals.into_iter().filter(|(times, _)| *times > 0).map(|(_, text)| text).collect();
+        let refusals = refusals.into_iter().flatten().collect();
         (Tally { calls: count(&self.calls), bytes: count(&self.bytes) }, refusals)
     }
 
