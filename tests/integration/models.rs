@@ -8,6 +8,9 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+/// Before each body that has no head of its own.
+const OK: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+
 /// Answers each request with the next body, the last one again and again. Keeps the heads.
 struct Server {
     port: u16,
@@ -42,8 +45,9 @@ fn answer(mut stream: TcpStream, body: &[u8]) -> String {
             let length = length.split("content-length:").nth(1).unwrap();
             let length: usize = length.lines().next().unwrap().trim().parse().unwrap();
             if rest.len() >= length || read == 0 {
-                let ok = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-                let _ = stream.write_all(ok.as_bytes());
+                if !body.starts_with(b"HTTP/") {
+                    let _ = stream.write_all(OK.as_bytes());
+                }
                 let _ = stream.write_all(body);
                 return head.to_owned();
             }
@@ -64,7 +68,7 @@ fn ask(provider: &str, bodies: Vec<Vec<u8>>, more: &[&str]) -> (Ran, Vec<String>
     );
     std::fs::write(&config, text).unwrap();
     let mut command = cofferdam();
-    command.env("COFFERDAM_TEST_MODEL", "s3cret-key").env("NO_PROXY", "127.0.0.1");
+    command.env("COFFERDAM_TEST_MODEL", "s3cret-key");
     command.arg("run").args(more).arg("--config").arg(&config).arg("go");
     let ran = run(&mut command);
     let heads = server.heads.lock().unwrap().clone();
@@ -168,6 +172,20 @@ fn a_failed_model_is_a_failed_run_that_says_why() {
     let (ran, _) = ask("openai-compatible", vec![cut.into()], &["--print"]);
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.err.contains("ended before the answer did"), "{}", ran.err);
+}
+
+#[test]
+fn a_retry_is_shown_to_people_and_to_programs() {
+    let busy =
+        "HTTP/1.1 429 Busy\r\nretry-after-ms: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    let bodies = || vec![busy.into(), HELLO.into()];
+    let (ran, _) = ask("openai-compatible", bodies(), &["--print"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Hello.\n"), "{ran:?}");
+    assert!(ran.err.contains("429") && ran.err.contains("retry 1 of 3"), "{}", ran.err);
+    let (ran, _) = ask("openai-compatible", bodies(), &["--json"]);
+    let events = ran.json_lines();
+    let retry = events.iter().find(|event| event["type"] == "model_retry").unwrap();
+    assert_eq!((&retry["retry"], &retry["wait_ms"]), (&json!(1), &json!(5.0)), "{retry}");
 }
 
 #[test]

@@ -375,6 +375,18 @@ mod tests {
     }
 
     #[test]
+    fn the_documented_models_are_models() {
+        let page = include_str!("../../docs/models.md");
+        let examples: Vec<&str> =
+            page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        assert_eq!(examples.len(), 2);
+        for example in examples {
+            let config = parse(example).unwrap();
+            assert!(crate::model::model(config.model.as_ref().unwrap(), None).is_ok());
+        }
+    }
+
+    #[test]
     fn a_model_behind_a_server_with_all_it_may_have() {
         let config = parse(
             r#"

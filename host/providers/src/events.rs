@@ -53,17 +53,32 @@ struct Flags {
 }
 
 struct Body {
-    response: Option<Response>,
+    source: Option<Source>,
     flags: Arc<Flags>,
     idle: Duration,
     bytes: usize,
 }
 
+/// Where bytes come from.
+enum Source {
+    Response(Response),
+    Pieces(std::vec::IntoIter<Bytes>),
+}
+
 impl Events {
     /// The events of a response whose head has come.
     pub(crate) fn of(response: Response, idle: Duration) -> Self {
+        Self::from(Source::Response(response), idle)
+    }
+
+    /// The events of a body that is here already.
+    pub(crate) fn of_pieces(pieces: Vec<Bytes>) -> Self {
+        Self::from(Source::Pieces(pieces.into_iter()), Duration::ZERO)
+    }
+
+    fn from(source: Source, idle: Duration) -> Self {
         let flags = Arc::new(Flags::default());
-        let body = Body { response: Some(response), flags: flags.clone(), idle, bytes: 0 };
+        let body = Body { source: Some(source), flags: flags.clone(), idle, bytes: 0 };
         let pieces =
             futures::stream::unfold(body, async |mut body| Some((body.next().await?, body)));
         Self { events: SseByteStream::new(pieces.boxed()), flags }
@@ -97,28 +112,34 @@ impl Events {
 
 impl Body {
     async fn next(&mut self) -> Option<Result<Bytes, BodyError>> {
-        let response = self.response.as_mut()?;
-        let idle = match self.flags.stated.load(Ordering::Relaxed) {
-            true => AFTERMATH.min(self.idle),
-            false => self.idle,
-        };
-        let piece = match tokio::time::timeout(idle, response.chunk()).await {
-            Err(_) => Err(BodyError::Idle(idle)),
-            Ok(Err(problem)) => Err(BodyError::Broken(super::http::why(&problem))),
-            Ok(Ok(Some(piece))) => {
-                self.bytes += piece.len();
-                if self.bytes > BODY_BYTES_MAX { Err(BodyError::TooLong) } else { Ok(piece) }
-            }
-            Ok(Ok(None)) => {
-                self.response = None;
-                self.flags.ended.store(true, Ordering::Relaxed);
-                // Closes an event that the server left open.
-                return Some(Ok(Bytes::from_static(b"\n\n")));
+        let came = match self.source.as_mut()? {
+            Source::Pieces(pieces) => Ok(pieces.next()),
+            Source::Response(response) => {
+                let stated = self.flags.stated.load(Ordering::Relaxed);
+                let idle = if stated { AFTERMATH.min(self.idle) } else { self.idle };
+                match tokio::time::timeout(idle, response.chunk()).await {
+                    Err(_) => Err(BodyError::Idle(idle)),
+                    Ok(came) => {
+                        came.map_err(|problem| BodyError::Broken(super::http::why(&problem)))
+                    }
+                }
             }
         };
-        if piece.is_err() {
-            self.response = None;
+        let piece = came.and_then(|piece| self.counted(piece));
+        if piece.is_err() || self.flags.ended.load(Ordering::Relaxed) {
+            self.source = None;
         }
         Some(piece)
+    }
+
+    /// The piece, if there have not been too many; at the end, what closes an event that the server
+    /// left open.
+    fn counted(&mut self, piece: Option<Bytes>) -> Result<Bytes, BodyError> {
+        let Some(piece) = piece else {
+            self.flags.ended.store(true, Ordering::Relaxed);
+            return Ok(Bytes::from_static(b"\n\n"));
+        };
+        self.bytes += piece.len();
+        if self.bytes > BODY_BYTES_MAX { Err(BodyError::TooLong) } else { Ok(piece) }
     }
 }

@@ -9,6 +9,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AF
 use reqwest::{Client, Response, StatusCode, Url};
 use serde_json::Value;
 use std::error::Error as _;
+use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 /// Bytes of a refusal that are read.
@@ -62,14 +63,17 @@ impl Http {
     pub(crate) fn new(endpoint: &Endpoint) -> Result<Self, EndpointError> {
         let url = url(endpoint)?;
         let own_headers = own_headers(endpoint)?;
-        let client = Client::builder()
+        let mut client = Client::builder()
             .tls_backend_preconfigured(tls::config(url.scheme() == "https"))
             .connect_timeout(endpoint.patience.connect)
             // A redirected POST would carry the credential to whoever is named.
             .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("cofferdam/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|problem| EndpointError::Client(why(&problem)))?;
+            .user_agent(concat!("cofferdam/", env!("CARGO_PKG_VERSION")));
+        if is_loopback(&url) {
+            // What the environment says of proxies is meant for other machines.
+            client = client.no_proxy();
+        }
+        let client = client.build().map_err(|problem| EndpointError::Client(why(&problem)))?;
         Ok(Self { client, url, own_headers })
     }
 
@@ -186,6 +190,12 @@ fn own_headers(endpoint: &Endpoint) -> Result<HeaderMap, EndpointError> {
     Ok(headers)
 }
 
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
 /// Where a request goes, without what may be secret.
 fn shown(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
@@ -292,6 +302,19 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(told(body), want);
+        }
+    }
+
+    #[test]
+    fn a_server_on_this_machine_is_known() {
+        for (url, want) in [
+            ("http://127.0.0.1:1/v1", true),
+            ("http://[::1]:1/v1", true),
+            ("http://LocalHost/v1", true),
+            ("http://10.0.0.1/v1", false),
+            ("http://localhost.example.com/v1", false),
+        ] {
+            assert_eq!(is_loopback(&Url::parse(url).unwrap()), want, "{url}");
         }
     }
 

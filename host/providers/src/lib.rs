@@ -13,8 +13,9 @@
 //! ```
 //!
 //! The walk of one call: `history` makes the conversation one that the provider takes, a wire's
-//! `request` writes it, `http` sends it until it is answered, `events` frames the answer, the
-//! wire's `decode` reads it into a `draft`, and the draft makes steps and the last message of it.
+//! `request` writes it, `http` sends it until it is answered, `events` frames the answer, `reader`
+//! takes event after event to the wire's `decode`, which writes into a `draft`, and the draft makes
+//! steps and the last message of it.
 
 pub mod record;
 pub mod scripted;
@@ -29,6 +30,7 @@ mod gemini;
 mod history;
 mod http;
 mod ids;
+mod reader;
 mod remote;
 mod responses;
 mod wire;
@@ -37,4 +39,5 @@ pub use chat::Dialect;
 pub use credential::{CredentialError, CredentialSource};
 pub use endpoint::{Endpoint, Header, Patience, Wire};
 pub use http::EndpointError;
+pub use reader::read_body;
 pub use remote::Remote;

@@ -1,26 +1,18 @@
 //! A model behind a server: one request, one stream of steps, one last message, whatever happens.
 
-use crate::draft::{Draft, Ending, Stop};
 use crate::endpoint::{Endpoint, Patience};
-use crate::events::{Event, Events};
+use crate::events::Events;
 use crate::http::{EndpointError, Failure, Http};
-use crate::wire::{Call, Decoder, Flow};
+use crate::reader::Reader;
+use crate::wire::{Call, Flow};
 use cofferdam_agent::AbortSignal;
-use cofferdam_agent::model::{Model, Request, Retry, Secret, Step};
+use cofferdam_agent::model::{Model, Request, Retry, Step};
 use futures::FutureExt as _;
 use futures::stream::{BoxStream, StreamExt as _};
-use serde_json::Value;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Shown in place of a credential.
-const MASK: &str = "[credential]";
-/// Shorter ones would be found in words that have nothing to do with them.
-const MASKED_BYTES_MIN: usize = 6;
-/// Characters of an event that is none, shown.
-const EVENT_CHARS_MAX: usize = 200;
 
 /// A model behind a server. Needs tokio's timers and I/O.
 pub struct Remote {
@@ -38,12 +30,11 @@ impl Remote {
 
 impl Model for Remote {
     fn stream(&self, request: Request, abort: AbortSignal) -> BoxStream<'static, Step> {
+        let Endpoint { wire, provider, model, .. } = &*self.endpoint;
         let answering = Answering {
             endpoint: self.endpoint.clone(),
             http: self.http.clone(),
-            draft: Draft::new(&request.messages),
-            decoder: self.endpoint.wire.decoder(),
-            secret: None,
+            reader: Reader::new(*wire, &request.messages, provider, model),
             stage: Stage::Prepare(request),
             retries: VecDeque::new(),
             abort,
@@ -65,12 +56,10 @@ impl fmt::Debug for Remote {
 struct Answering {
     endpoint: Arc<Endpoint>,
     http: Http,
-    draft: Draft,
-    decoder: Box<dyn Decoder>,
-    /// Held for the call, to be sent and to be kept out of what is shown.
-    secret: Option<Secret>,
+    /// Holds the credential of the call, and makes the steps.
+    reader: Reader,
     stage: Stage,
-    /// Steps that come before those of the draft.
+    /// Steps that come before those of the reader.
     retries: VecDeque<Step>,
     abort: AbortSignal,
 }
@@ -97,20 +86,21 @@ impl Answering {
         loop {
             let over = matches!(self.stage, Stage::Over);
             if !over && self.abort.is_cancelled() {
-                self.end(Ending { stop: Stop::Aborted, raw: None });
+                self.stage = Stage::Over;
+                self.reader.abort();
             }
-            if let Some(step) = self.retries.pop_front().or_else(|| self.draft.next_step()) {
+            if let Some(step) = self.retries.pop_front().or_else(|| self.reader.next_step()) {
                 return Some(step);
             }
             if over {
                 return None;
             }
             let abort = self.abort.clone();
-            // Being dropped half way leaves `Stage::Over`, and the check above goes on from there.
+            // An abort drops the stage, and the connection in it.
             let stage = std::mem::replace(&mut self.stage, Stage::Over);
             match abort.run_until_cancelled(self.advance(stage)).await {
                 Some(stage) => self.stage = stage,
-                None => self.end(Ending { stop: Stop::Aborted, raw: None }),
+                None => self.reader.abort(),
             }
         }
     }
@@ -130,7 +120,7 @@ impl Answering {
 
     /// Asks for the credential of this call, unless the loop brought one.
     async fn prepare(&mut self, request: Request) -> Stage {
-        self.secret = match &request.credential {
+        self.reader.secret = match &request.credential {
             Some(secret) => Some(secret.clone()),
             None => match self.endpoint.credential.resolve().await {
                 Ok(secret) => secret,
@@ -142,7 +132,7 @@ impl Answering {
 
     async fn send(&mut self, call: Call, retries: u32) -> Stage {
         let patience = self.endpoint.patience;
-        match self.http.send(&call, self.secret.as_ref(), &patience).await {
+        match self.http.send(&call, self.reader.secret.as_ref(), &patience).await {
             Ok(response) => Stage::Read(Box::new(Events::of(response, patience.idle))),
             Err(failure) => match again(&failure, retries, &patience) {
                 Ok(wait) => {
@@ -150,7 +140,7 @@ impl Answering {
                         retry: retries + 1,
                         retries_max: patience.retries_max,
                         wait,
-                        problem: masked(failure.problem, self.secret.as_ref()),
+                        problem: self.reader.masked(failure.problem),
                     }));
                     Stage::Wait { call, retries: retries + 1, wait }
                 }
@@ -160,81 +150,23 @@ impl Answering {
     }
 
     async fn read(&mut self, mut events: Box<Events>) -> Stage {
-        match events.next().await {
-            Some(Ok(event)) => {
-                self.draft.start();
-                match self.event(&event) {
-                    Flow::More => Stage::Read(events),
-                    Flow::Stated => {
-                        events.ending_is_known();
-                        Stage::Read(events)
-                    }
-                    Flow::Over => {
-                        let ended = self.ended("the stream broke".into());
-                        // Read to the end, if it is there already, the connection can serve again.
-                        let _ = events.next().now_or_never();
-                        ended
-                    }
-                }
+        match self.reader.take(events.next().await) {
+            Flow::More => Stage::Read(events),
+            Flow::Stated => {
+                events.ending_is_known();
+                Stage::Read(events)
             }
-            Some(Err(problem)) => self.ended(problem),
-            None => self.ended(
-                "the stream ended before the answer did, without a finish reason: the server or \
-                 something on the way cut it"
-                    .into(),
-            ),
-        }
-    }
-
-    fn event(&mut self, event: &Event) -> Flow {
-        if event.data.trim() == "[DONE]" {
-            return Flow::Over;
-        }
-        match serde_json::from_str::<Value>(&event.data) {
-            Ok(mut data) => {
-                // Some servers name the kind of an event in the frame only.
-                if let (Value::Object(fields), false) = (&mut data, event.name.is_empty()) {
-                    fields.entry("type").or_insert_with(|| event.name.as_str().into());
-                }
-                self.decoder.event(&data, &mut self.draft)
-            }
-            // Half an event at the end of the bytes: the rule for streams that are cut applies.
-            Err(_) if event.unclosed => Flow::More,
-            Err(_) => {
-                let shown: String = event.data.chars().take(EVENT_CHARS_MAX).collect();
-                let stop = Stop::Failed(match event.name.as_str() {
-                    "error" => shown,
-                    _ => format!("the server sent an event that is no JSON: {shown}"),
-                });
-                self.end(Ending { stop, raw: None });
-                Flow::Over
+            Flow::Over => {
+                // If the end of the body is there already, the connection can serve again.
+                let _ = events.next().now_or_never();
+                Stage::Over
             }
         }
-    }
-
-    /// Ends with what was stated, or with `otherwise` if nothing was. How the bytes ended does not
-    /// matter once the answer's ending was stated.
-    fn ended(&mut self, otherwise: String) -> Stage {
-        let ending = self.decoder.ending(&mut self.draft);
-        self.end(ending.unwrap_or(Ending { stop: Stop::Failed(otherwise), raw: None }));
-        Stage::Over
     }
 
     fn fail(&mut self, problem: String) -> Stage {
-        self.end(Ending { stop: Stop::Failed(problem), raw: None });
+        self.reader.fail(problem);
         Stage::Over
-    }
-
-    /// The only way to the last step. Taken twice, the first counts.
-    fn end(&mut self, mut ending: Ending) {
-        if self.draft.is_finished() {
-            return;
-        }
-        self.stage = Stage::Over;
-        if let Stop::Failed(problem) = ending.stop {
-            ending.stop = Stop::Failed(masked(problem, self.secret.as_ref()));
-        }
-        self.draft.finish(ending, &self.endpoint.provider, &self.endpoint.model);
     }
 }
 
@@ -258,12 +190,4 @@ fn again(failure: &Failure, retries: u32, patience: &Patience) -> Result<Duratio
         ));
     }
     Ok(wait)
-}
-
-/// A text without the credential, which some servers echo.
-fn masked(text: String, secret: Option<&Secret>) -> String {
-    match secret.map(Secret::expose) {
-        Some(secret) if secret.len() >= MASKED_BYTES_MIN => text.replace(secret, MASK),
-        _ => text,
-    }
 }

@@ -13,7 +13,7 @@ use cofferdam_agent::testing::FnTool;
 use cofferdam_agent::tool::ToolResult;
 use cofferdam_agent::toolset::Rules;
 use cofferdam_agent::{AbortSignal, Agent, AgentConfig, Settings, Toolset};
-use cofferdam_providers::{Dialect, Endpoint, Remote, Wire};
+use cofferdam_providers::{Dialect, Endpoint, Remote, Wire, read_body};
 use futures::StreamExt;
 use serde_json::{Value, json};
 use serve::{Reply, Server};
@@ -269,6 +269,21 @@ fn recorded() -> Option<PathBuf> {
         eprintln!("skipped: COFFERDAM_RECORDED does not say where the recorded cases are");
     }
     folder
+}
+
+/// Without a network in between, cuts are where they are said to be.
+#[tokio::test]
+async fn no_cut_makes_a_difference() {
+    for case in cases(&synthetic()) {
+        let whole = read_body(case.wire, vec![case.body.clone().into()]).await;
+        let bytewise = case.body.iter().map(|byte| vec![*byte].into()).collect();
+        assert_eq!(read_body(case.wire, bytewise).await, whole, "{}, byte by byte", case.name);
+        for offset in 1..case.body.len() {
+            let (one, other) = case.body.split_at(offset);
+            let pieces = vec![one.to_vec().into(), other.to_vec().into()];
+            assert_eq!(read_body(case.wire, pieces).await, whole, "{}, cut at {offset}", case.name);
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

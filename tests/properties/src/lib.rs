@@ -5,6 +5,7 @@
 //! (`tests/properties.rs`, with [`drive`]). A file in `tests/fuzz/corpus/NAME` is an input of the
 //! property `NAME`; what a fuzzer has found is kept there.
 
+mod answers;
 mod arguments;
 mod config;
 pub mod drive;
@@ -23,6 +24,7 @@ macro_rules! for_each_property {
     ($each:ident) => {
         $each! {
             address
+            answer
             argument_text
             config
             declarations
@@ -45,6 +47,7 @@ macro_rules! for_each_property {
     };
 }
 
+pub use answers::answer;
 pub use arguments::{argument_text, guest_json, preview, schema};
 pub use config::{config, limits, script};
 pub use grants::{address, grants, http, http_grammar};

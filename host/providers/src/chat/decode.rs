@@ -38,9 +38,7 @@ impl Decoder for Chunks {
         for told in [&data["x_groq"]["usage"], &data["usage"]] {
             usage(told, draft);
         }
-        let is_error =
-            !data["error"].is_null() || data["object"] == "error" || data["type"] == "error";
-        if is_error {
+        if is_error(data) {
             self.failure = Some(message_of(data).unwrap_or_else(|| data.to_string()));
             return Flow::Over;
         }
@@ -188,6 +186,16 @@ impl Chunks {
             self.finish = Some(Finish { word: word.into(), stop });
         }
     }
+}
+
+/// An error in place of a chunk, or beside one. `null` and an empty text are none.
+fn is_error(data: &Value) -> bool {
+    let told = match &data["error"] {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        _ => true,
+    };
+    told || data["object"] == "error" || data["type"] == "error"
 }
 
 /// Counts are totals: the last one told is right.

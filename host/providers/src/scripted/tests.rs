@@ -153,3 +153,24 @@ fn what_is_no_script_is_refused_with_the_reason() {
     let problem = Scripted::new(unknown).err().unwrap().to_string();
     assert!(problem.starts_with("answer 1 of the script: {\"dance\":1} is no step"), "{problem}");
 }
+
+#[tokio::test]
+async fn the_documented_script_plays() {
+    let page = include_str!("../../../docs/models.md");
+    let script = page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let model = Scripted::new(Script::parse(script).unwrap()).unwrap();
+    let mut ends = Vec::new();
+    for _ in 0..3 {
+        let steps: Vec<Step> = model
+            .stream(request(&[("c1", "# Cofferdam", json!({}))]), AbortSignal::new())
+            .collect()
+            .await;
+        let Some(Step::Done(message)) = steps.last() else { panic!("{steps:?}") };
+        ends.push((message.stop_reason, message.usage.output, content(&message.content)));
+    }
+    let begins = ends[1].2.clone();
+    assert_eq!(begins, "It begins: # Cofferdam");
+    let reasons: Vec<_> = ends.iter().map(|(reason, tokens, _)| (*reason, *tokens)).collect();
+    let wanted = [(StopReason::ToolUse, 20), (StopReason::Length, 0), (StopReason::Error, 0)];
+    assert_eq!(reasons, wanted);
+}
