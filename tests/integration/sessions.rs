@@ -128,6 +128,76 @@ fn no_session_is_kept_where_none_is_wanted() {
 }
 
 #[test]
+fn a_session_played_again_is_the_same_and_one_that_was_changed_is_not() {
+    let config = HERE.to_owned()
+        + &entry("calc", "")
+        + &entry("unruly", "limits = { wall_ms = 300 }")
+        + &entry(
+            "files",
+            "grants.files = [{ host = \".\", guest = \"/workspace\", access = \"read-write\" }]",
+        )
+        + &entry("redact", "")
+        + &entry("guard", "grants.config = { allow = \"notes/**\" }")
+        + "[[hooks]]\nplugin = \"guard\"\non = [\"before\"]\ntools = [\"write_*\"]\n"
+        + "[[hooks]]\nplugin = \"redact\"\non = [\"after\"]\n[approval]\nask = [\"nap\"]\n";
+    let script = json!([
+        calls(&[
+            ("c1", "calc", json!({"expression": "6*7"})),
+            ("c2", "spin", json!({})),
+            ("c3", "write_file", json!({"path": "/workspace/a.txt", "content": "x"})),
+            ("c4", "read_file", json!({"path": "/workspace/key.txt"})),
+            ("c5", "chatter", json!({"lines": 3})),
+            ("c6", "nap", json!({"ms": 1})),
+            ("c7", "calc", json!({"expressions": 1, "wrong": true})),
+            ("c8", "gone", json!({})),
+        ]),
+        says("${results.c4}"),
+    ]);
+    let setup = Setup::new(&config, &script);
+    fs::write(setup.path("key.txt"), "id AKIAIOSFODNN7EXAMPLE\n").unwrap();
+    assert_eq!(setup.run(&["--allow-unpinned"]).code, 0);
+    let played = session(&setup, &["replay", "latest"]);
+    assert_eq!(played.code, 0, "{played:?}");
+    assert!(played.out.contains("run 1: 2 answers, 8 calls"), "{played:?}");
+    assert!(played.out.contains("all the same"), "{played:?}");
+
+    let file = &files(&setup)[0];
+    let text = fs::read_to_string(file).unwrap();
+    fs::write(
+        file,
+        text.replacen(
+            "\"message\":{\"role\":\"tool_result\",\"tool_call_id\":\"c1\"",
+            "\"message\":{\"role\":\"tool_result\",\"tool_call_id\":\"c9\"",
+            1,
+        ),
+    )
+    .unwrap();
+    let played = session(&setup, &["replay", "latest"]);
+    assert_eq!((played.code, played.out.contains("differs")), (1, true), "{played:?}");
+    assert!(played.out.contains("recorded") && played.out.contains("c9"), "{played:?}");
+}
+
+#[test]
+fn the_whole_of_a_long_result_is_kept_beside_the_session_if_that_is_wanted() {
+    let config = "[session]\ndir = \"sessions\"\nkeep_results = true\n".to_owned()
+        + &entry(
+            "files",
+            "grants.files = [{ host = \".\", guest = \"/workspace\" }]\nlimits = { result_kib = 1 }",
+        );
+    let script = json!([calls(&[("c1", "read_file", json!({"path": "long.txt"}))]), says("ok")]);
+    let setup = Setup::new(&config, &script);
+    fs::write(setup.path("long.txt"), "line after line\n".repeat(500)).unwrap();
+    assert_eq!(setup.run(&["--allow-unpinned"]).code, 0);
+    let [folder, file] = &files(&setup)[..] else { panic!("{:?}", files(&setup)) };
+    let text = fs::read_to_string(file).unwrap();
+    let end = text.lines().find(|line| line.contains("\"call_end\"")).unwrap();
+    let end: Value = serde_json::from_str(end).unwrap();
+    let kept = end["receipt"]["spilled"]["path"].as_str().unwrap_or_else(|| panic!("{end}"));
+    assert!(std::path::Path::new(kept).starts_with(folder), "{kept}");
+    assert!(fs::read_to_string(kept).unwrap().matches("line after line").count() > 100);
+}
+
+#[test]
 fn a_folder_that_was_asked_for_and_cannot_be_made_refuses_the_run() {
     let setup = Setup::new("[session]\ndir = \"answers.json\"\n", &json!([says("hi")]));
     let ran = setup.run(&[]);
@@ -288,6 +358,8 @@ fn survives_a_kill(setup: &Setup, round: u64) -> bool {
         assert_eq!(result["content"], event["result"]["content"], "round {round}: {event}");
     }
     every_call_is_answered_once_in_its_order(&transcript, round);
+    let played = session(setup, &["replay", "latest"]);
+    assert_eq!(played.code, 0, "round {round}: {played:?}");
     let count = |kind| seen.iter().filter(|event| event["type"] == kind).count();
     count("tool_execution_start") > count("tool_execution_end")
 }

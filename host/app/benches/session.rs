@@ -79,11 +79,6 @@ const WORDS: &str = "A plugin host for sandboxed agent tools: a model states an 
 
 fn long_session(criterion: &mut Criterion) {
     let text = session(20_000);
-    println!(
-        "{} messages, {} MiB",
-        Record::read(text.as_bytes()).map_or(0, |r| r.messages().count()),
-        text.len() >> 20
-    );
     let mut group = criterion.benchmark_group("session of 20,000 messages");
     group.sample_size(10);
     group.bench_function("summary", |b| b.iter(|| black_box(Summary::of(text.as_bytes()))));

@@ -107,9 +107,13 @@ pub async fn assemble(config: &Config, options: Options) -> Result<Assembled, As
             model::model(entry, options.record.as_deref())?
         }
     };
-    let sandbox = Sandbox::new(config.sandbox.over(options.sandbox))?;
-    let registry = Registry::load(&sandbox, config, options.pinning).await?;
     let session = options.session.map(Arc::new);
+    let mut sandbox = config.sandbox.over(options.sandbox);
+    if let (true, Some(session)) = (config.session.keep_results, &session) {
+        sandbox.spill_dir.get_or_insert_with(|| session.results_folder());
+    }
+    let sandbox = Sandbox::new(sandbox)?;
+    let registry = Registry::load(&sandbox, config, options.pinning).await?;
     let toolset = match &session {
         Some(session) => session::witnessed(registry.tools(), session).collect::<Vec<_>>(),
         None => registry.tools().collect(),

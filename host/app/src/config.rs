@@ -199,11 +199,13 @@ pub struct SessionEntry {
     pub record: bool,
     /// The folder of the session files; a folder of the person's own state by default.
     pub dir: Option<PathBuf>,
+    /// Keep the whole of results that are cut for the model, in a folder beside the session file.
+    pub keep_results: bool,
 }
 
 impl Default for SessionEntry {
     fn default() -> Self {
-        Self { record: true, dir: None }
+        Self { record: true, dir: None, keep_results: false }
     }
 }
 

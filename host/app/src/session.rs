@@ -6,6 +6,7 @@
 
 pub mod export;
 pub mod format;
+pub mod replay;
 pub mod timeline;
 
 mod events;

@@ -163,6 +163,18 @@ pub(crate) enum SessionCommand {
             cofferdam session export latest -o session.html\n  \
             cofferdam session export latest --format json | jq '.messages[-1]'")]
     Export(SessionExportArgs),
+    /// Play a session again, without network and without plugins, and see whether the loop still
+    /// does the same.
+    #[command(after_help = "Exit codes: 0 the same, 1 something differs, 2 refused.\n\n\
+            Example: cofferdam session replay latest")]
+    Replay(SessionReplayArgs),
+}
+
+/// Play a session again.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SessionReplayArgs {
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
 }
 
 /// Export a session.

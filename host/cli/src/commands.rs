@@ -16,6 +16,7 @@ mod run;
 mod session;
 mod session_export;
 mod session_list;
+mod session_replay;
 mod session_show;
 
 use crate::args::{Args, Command, PluginCommand, SessionCommand};
@@ -41,6 +42,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Session(SessionCommand::List(args)) => session_list::run(&args),
         Command::Session(SessionCommand::Show(args)) => session_show::run(&args),
         Command::Session(SessionCommand::Export(args)) => session_export::run(&args),
+        Command::Session(SessionCommand::Replay(args)) => session_replay::run(&args),
     }
 }
 

@@ -46,7 +46,6 @@ enum Output {
     /// A file that is written.
     File(Writer),
     /// Nowhere but here.
-    #[cfg(test)]
     Memory(Vec<Line>),
 }
 
@@ -70,7 +69,6 @@ impl Recorder {
     }
 
     /// A session that is kept in memory only.
-    #[cfg(test)]
     pub(super) fn in_memory(id: String, time: TimeSource) -> Self {
         Self::new(id, PathBuf::new(), time, Output::Memory(Vec::new()))
     }
@@ -88,6 +86,11 @@ impl Recorder {
     /// The session's file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where the whole of long results goes, if the operator wants that: beside the file.
+    pub fn results_folder(&self) -> PathBuf {
+        self.path.with_extension("results")
     }
 
     /// Begins, or goes on: a new file gets its header; in an old one a cut last line is mended and
@@ -152,7 +155,6 @@ impl Recorder {
     }
 
     /// The lines of a session in memory.
-    #[cfg(test)]
     pub(super) fn lines(&self) -> Vec<Line> {
         match &self.state().output {
             Output::Memory(lines) => lines.clone(),
@@ -227,7 +229,6 @@ impl Recorder {
         let line = Line { at_us: (self.time)(), entry };
         let written = match &mut state.output {
             Output::File(writer) => writer.append(&line.to_text()),
-            #[cfg(test)]
             Output::Memory(lines) => {
                 lines.push(line);
                 Ok(())
