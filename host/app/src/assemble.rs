@@ -107,7 +107,11 @@ pub async fn assemble(config: &Config, options: Options) -> Result<Assembled, As
             model::model(entry, options.record.as_deref())?
         }
     };
-    let sandbox = Sandbox::new(config.sandbox.over(options.sandbox))?;
+    let mut settings = config.sandbox.over(options.sandbox);
+    if let (true, Some(session)) = (config.session.spill, &options.session) {
+        settings.spill_dir.get_or_insert_with(|| session.path().with_extension("results"));
+    }
+    let sandbox = Sandbox::new(settings)?;
     let registry = Registry::load(&sandbox, config, options.pinning).await?;
     let session = options.session.map(Arc::new);
     let toolset = match &session {

@@ -34,12 +34,12 @@ pub struct Config {
     /// Where runs are recorded.
     #[serde(default)]
     pub session: SessionEntry,
-    /// Where the file is.
-    #[serde(skip)]
-    pub path: PathBuf,
     /// What all plugins share.
     #[serde(default)]
     pub sandbox: SandboxEntry,
+    /// Where the file is.
+    #[serde(skip)]
+    pub path: PathBuf,
 }
 
 /// `[agent]`: how the loop runs.
@@ -199,11 +199,14 @@ pub struct SessionEntry {
     pub record: bool,
     /// The folder of the session files; a folder of the person's own state by default.
     pub dir: Option<PathBuf>,
+    /// Keep the whole of results that are cut in a folder beside the session's file, unless
+    /// `[sandbox] spill_dir` names another.
+    pub spill: bool,
 }
 
 impl Default for SessionEntry {
     fn default() -> Self {
-        Self { record: true, dir: None }
+        Self { record: true, dir: None, spill: false }
     }
 }
 
