@@ -219,3 +219,37 @@ fn the_whole_of_a_result_that_was_cut_is_kept_where_the_operator_says() {
         assert!(refused.err.contains(wants), "{refused:?}");
     }
 }
+
+#[test]
+fn a_session_keeps_long_results_beside_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = "from the docs\n".repeat(300);
+    std::fs::write(folder.path().join("a.txt"), &whole).unwrap();
+    let config = format!(
+        "[model]\nprovider = \"scripted\"\nscript = \"answers.json\"\n[session]\ndir = \"s\"\nkeep_results = true\n\
+         [[plugins]]\nname = \"docs\"\npath = {:?}\nlimits = {{ result_kib = 1 }}\n\
+         grants.files = [{{ host = \".\", guest = \"/docs\" }}]\n",
+        plugin("files").display().to_string()
+    );
+    std::fs::write(folder.path().join("cofferdam.toml"), config).unwrap();
+    let read = json!({"type": "tool_call", "id": "../c1", "name": "read_file", "arguments": {"path": "/docs/a.txt", "raw": true}});
+    let script = json!([
+        {"content": [read], "stop_reason": "tool_use"},
+        {"content": [{"type": "text", "text": "done"}], "stop_reason": "stop"}
+    ]);
+    std::fs::write(folder.path().join("answers.json"), script.to_string()).unwrap();
+    let config = folder.path().join("cofferdam.toml");
+    let ran = run(cofferdam()
+        .args(["run", "--json", "--allow-unpinned", "--config"])
+        .arg(config)
+        .arg("go"));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let end = ran.json_lines().into_iter().find(|event| event["type"] == "tool_execution_end");
+    let kept = end.unwrap()["receipt"]["spilled"]["path"].as_str().unwrap().to_owned();
+    let kept = Path::new(&kept);
+    assert_eq!(kept.file_name().unwrap(), "docs-___c1.txt");
+    let beside = kept.parent().unwrap();
+    assert_eq!(beside.parent().unwrap(), folder.path().join("s"));
+    assert!(beside.with_extension("jsonl").is_file(), "{beside:?}");
+    assert!(std::fs::read_to_string(kept).unwrap().contains(&whole));
+}

@@ -7,6 +7,8 @@ mod approvals;
 mod authors;
 mod cache;
 mod calls;
+mod doctor;
+mod escapes;
 mod languages;
 mod mcp;
 mod models;

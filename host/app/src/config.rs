@@ -34,12 +34,12 @@ pub struct Config {
     /// Where runs are recorded.
     #[serde(default)]
     pub session: SessionEntry,
-    /// Where the file is.
-    #[serde(skip)]
-    pub path: PathBuf,
     /// What all plugins share.
     #[serde(default)]
     pub sandbox: SandboxEntry,
+    /// Where the file is.
+    #[serde(skip)]
+    pub path: PathBuf,
 }
 
 /// `[agent]`: how the loop runs.
@@ -199,7 +199,8 @@ pub struct SessionEntry {
     pub record: bool,
     /// The folder of the session files; a folder of the person's own state by default.
     pub dir: Option<PathBuf>,
-    /// Keep the whole of results that are cut for the model, in a folder beside the session file.
+    /// Keep the whole of results that are cut for the model, in a folder beside the session file,
+    /// unless `[sandbox] spill_dir` names another.
     pub keep_results: bool,
 }
 
