@@ -44,6 +44,7 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
         let mut cargo = repo.host_cargo();
         cargo.args(["bench", "-p", "cofferdam-agent", "--bench", "agent_loop"]);
         cargo.args(["-p", "cofferdam-sandbox", "--bench", "sandbox"]);
+        cargo.args(["-p", "cofferdam-providers", "--bench", "stream"]);
         return process::run(&mut cargo);
     }
     let known: Vec<&str> = FIGURES.into_iter().chain([PROCESSES, REFERENCE]).collect();
