@@ -34,13 +34,14 @@ pub async fn end(row: &Hostile) -> String {
     if let [refused, ..] = tools.refused() {
         return format!("tool: {}", refused.reason);
     }
+    let Some(tool) = tools.get(row.tool) else { return "tool: there is no such tool".into() };
     let arguments: Arguments = serde_json::from_str(row.arguments).map(Arc::new).unwrap();
-    if let Some(Err(problem)) = tools.validate("run", &arguments) {
+    if let Some(Err(problem)) = tools.validate(row.tool, &arguments) {
         return format!("invalid-arguments: {problem}");
     }
-    let call = Call { id: "call".into(), name: "run".into(), arguments };
+    let call = Call { id: "call".into(), name: row.tool.into(), arguments };
     let (progress, updates) = Progress::channel();
-    let mut running = tools.get("run").unwrap().call(call, progress, AbortSignal::new());
+    let mut running = tool.call(call, progress, AbortSignal::new());
     let outcome = loop {
         tokio::select! {
             _ = updates.next() => {}

@@ -24,6 +24,8 @@ pub(crate) struct Hostile {
     pub(crate) limits: &'static [&'static str],
     /// Grants in force, as `KEY=VALUE`.
     pub(crate) grants: &'static [&'static str],
+    /// The tool that is called.
+    pub(crate) tool: &'static str,
     /// The arguments of the call.
     pub(crate) arguments: &'static str,
     /// How it ends.
@@ -76,7 +78,7 @@ fn hostile_text(name: &'static str, does: &'static str, text: String, end: End) 
 }
 
 fn hostile_file(file: String, does: &'static str, bytes: Vec<u8>, end: End) -> Hostile {
-    Hostile { file, does, bytes, limits: &[], grants: &[], arguments: "{}", end }
+    Hostile { file, does, bytes, limits: &[], grants: &[], tool: "run", arguments: "{}", end }
 }
 
 impl Hostile {
@@ -86,6 +88,10 @@ impl Hostile {
 
     fn grants(self, grants: &'static [&'static str]) -> Self {
         Self { grants, ..self }
+    }
+
+    fn tool(self, tool: &'static str) -> Self {
+        Self { tool, ..self }
     }
 
     fn arguments(self, arguments: &'static str) -> Self {
@@ -117,6 +123,7 @@ impl Hostile {
             "does": self.does,
             "limits": self.limits,
             "grants": self.grants,
+            "tool": self.tool,
             "arguments": self.arguments,
             "expected": { "at": at, "ended_by": ended_by, "says": says },
         })

@@ -31,12 +31,26 @@ pub(super) fn rows() -> Vec<Hostile> {
   (func $f (result u32) (canon lift (core func $m \"f\")))
   (instance $tools (export \"list-tools\" (func $f)) (export \"call-tool\" (func $f)))
   (export \"cofferdam:plugin/tools@0.1.0\" (instance $tools)))".into(), End::Load("expected `list` found `u32`")),
-        text("no-interface", "Exports a function under the name of an interface.",
-            "(component
-  (core module $m (func (export \"f\")))
-  (core instance $m (instantiate $m))
-  (func $f (canon lift (core func $m \"f\")))
-  (export \"tools\" (func $f)))".into(), End::Load("another world")),
+        text("foreign-loop", "Knows nothing of the contract, and has a function that computes for ever.",
+            foreign("(func (export \"f\") (loop (br 0)))", "(func (export \"go-on\") (canon lift (core func $m \"f\")))"),
+            End::Call("time-limit", "stopped after 300 ms")).tool("go-on").limits(super::FAST),
+        text("foreign-claim", "Knows nothing of the contract, and claims to return four billion numbers.",
+            foreign("(memory (export \"memory\") 1)
+    (func (export \"f\") (result i32) (i32.store (i32.const 16) (i32.const -1)) (i32.const 12))",
+                "(func (export \"numbers\") (result (list u64)) (canon lift (core func $m \"f\") (memory $m \"memory\")))"),
+            End::Call("trap", "")).tool("numbers"),
+        text("foreign-list", "Knows nothing of the contract, and returns a million bytes, each of which the host would make a number.",
+            foreign("(memory (export \"memory\") 20)
+    (func (export \"f\") (result i32) (i32.store (i32.const 16) (i32.const 1000000)) (i32.const 12))",
+                "(func (export \"bytes\") (result (list u8)) (canon lift (core func $m \"f\") (memory $m \"memory\")))"),
+            End::Call("output-limit", "limit host_alloc_mib")).tool("bytes"),
+        text("foreign-types", "Knows nothing of the contract, and has a parameter of a quarter of a million numbers.",
+            foreign("(memory (export \"memory\") 1)
+    (func (export \"realloc\") (param i32 i32 i32 i32) (result i32) (i32.const 0))
+    (func (export \"f\") (param i32))",
+                &(doubled_types(18) + " (func (export \"wide\") (param \"all\" $n17)
+    (canon lift (core func $m \"f\") (memory $m \"memory\") (realloc (func $m \"realloc\"))))")),
+            End::Tool("too many types")).tool("wide"),
         text("import-unknown", "Imports what no host of the contract has.",
             importing("(import \"acme:shell/run@1.0.0\" (instance (export \"run\" (func (param \"command\" string)))))"), End::Load("acme:shell/run@1.0.0")),
         text("import-newer", "Imports a function that the contract does not have.",
@@ -47,7 +61,7 @@ pub(super) fn rows() -> Vec<Hostile> {
             importing("(import \"cofferdam:plugin/tools@0.1.0\" (instance))"), End::Load("does not provide")),
         text("import-function", "Imports a bare function.", importing("(import \"run\" (func))"), End::Load("does not provide")),
         text("types-deep", "Has two hundred types, each a list of the one before.", importing(&nested_types()), End::Load("")),
-        text("types-wide", "Has thirty types, each with twice the one before: a billion in the last.", importing(&doubled_types()), End::Load("")),
+        text("types-wide", "Has thirty types, each with twice the one before: a billion in the last.", importing(&doubled_types(30)), End::Load("")),
         text("components-deep", "Has two hundred components, each inside of the one before.",
             importing(&("(component ".repeat(200) + &")".repeat(200))), End::Load("")),
         text("exceptions", "Throws an exception.", importing("(core module (tag) (func (throw 0)))"), End::Load("compile the plugin")),
@@ -77,6 +91,17 @@ fn importing(definitions: &str) -> String {
     Guest { imports: crate::guest::leak(definitions.to_owned()), ..Guest::default() }.text()
 }
 
+/// A component of another world: a core module `$m`, and what is lifted from it.
+fn foreign(core: &str, lifted: &str) -> String {
+    format!(
+        "(component
+  (core module $module {core})
+  (core instance $m (instantiate $module))
+  {lifted})
+"
+    )
+}
+
 fn nested_types() -> String {
     let mut types = String::from("(type $n0 (list u8))");
     for n in 1..200 {
@@ -85,9 +110,9 @@ fn nested_types() -> String {
     types
 }
 
-fn doubled_types() -> String {
+fn doubled_types(count: usize) -> String {
     let mut types = String::from("(type $n0 (tuple u8 u8))");
-    for n in 1..30 {
+    for n in 1..count {
         types += &format!(" (type $n{n} (tuple $n{0} $n{0}))", n - 1);
     }
     types
