@@ -163,10 +163,11 @@ fn usage(told: &Value, draft: &mut Draft) {
     let count = |key: &str| told[key].as_u64();
     if let Some(prompt) = count("promptTokenCount") {
         let cached = count("cachedContentTokenCount").unwrap_or(0).min(prompt);
-        draft.usage.input = prompt - cached + count("toolUsePromptTokenCount").unwrap_or(0);
+        let tools = count("toolUsePromptTokenCount").unwrap_or(0);
+        draft.usage.input = (prompt - cached).saturating_add(tools);
         draft.usage.cache_read = cached;
     }
     if let Some(answer) = count("candidatesTokenCount") {
-        draft.usage.output = answer + count("thoughtsTokenCount").unwrap_or(0);
+        draft.usage.output = answer.saturating_add(count("thoughtsTokenCount").unwrap_or(0));
     }
 }
