@@ -139,3 +139,23 @@ fn a_tool_with_an_evil_name() {
     assert_eq!(ran.code, 2, "{ran:?}");
     pure(&ran, "a refused tool");
 }
+
+/// The one thing that may drive a terminal is a colour of the host's own.
+#[cfg(unix)]
+#[test]
+fn a_limit_that_was_reached_is_red_and_a_plugins_colours_are_not_live() {
+    let folder = folder();
+    let mut command = cofferdam();
+    command.args(["plugin", "call"]).arg(probe()).arg("run");
+    command.arg(json!({"task": "20 0 0|evil"}).to_string());
+    command.args(["--grant", &format!("files={}:/work:read-only", folder.path().display())]);
+    command.env_remove("NO_COLOR");
+    let mut person = rexpect::session::spawn_command(command, Some(120_000)).unwrap();
+    let shown = person.exp_eof().unwrap();
+    let ours = shown.replace("\u{1b}[31m", "<").replace("\u{1b}[0m", ">");
+    assert!(ours.contains('<') && ours.contains('>'), "the end of the call is red: {shown:?}");
+    let live = ours.chars().filter(|c| !matches!(c, '\r' | '\n'));
+    let live: String = live.filter(|c| cofferdam_sandbox::text::is_unseen(*c)).collect();
+    assert!(live.is_empty(), "{live:?} in {shown:?}");
+    assert!(shown.contains("\\u{1b}[31m"), "the plugin's own red is written out: {shown:?}");
+}

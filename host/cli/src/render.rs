@@ -31,6 +31,12 @@ impl Output {
         self.write(&format!("{}\n", harmless(line)));
     }
 
+    /// Writes one line with the colours of [`Paint`] in it. What is painted is made harmless first:
+    /// a plugin's text must not choose its own colour.
+    pub(crate) fn painted(self, line: &str) {
+        self.write(&format!("{}\n", paint::harmless_but_colours(line)));
+    }
+
     /// Writes a question: text whose last line is left open.
     pub(crate) fn question(self, text: &str) {
         self.write(&harmless(text));

@@ -10,7 +10,7 @@ use cofferdam_app::offer::{self, Offer};
 use cofferdam_app::places;
 use cofferdam_sandbox::text::visible;
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::{BufRead as _, IsTerminal as _};
 
 pub(crate) async fn run(args: &AllowArgs) -> anyhow::Result<Exit> {
     let ledger = Ledger::new(places::allowed());
@@ -26,7 +26,7 @@ pub(crate) async fn run(args: &AllowArgs) -> anyhow::Result<Exit> {
         )));
     }
     let proposal = proposal.with_offer(&offer);
-    show(&proposal, Paint::of_stdout()).iter().for_each(|line| Output::Out.line(line));
+    show(&proposal, Paint::of_stdout()).iter().for_each(|line| Output::Out.painted(line));
     let mut grants = args.grants.clone();
     if args.grant_wanted {
         grants.extend(proposal.ungranted().iter().map(|want| want.pair()));
@@ -62,8 +62,7 @@ pub(crate) async fn run(args: &AllowArgs) -> anyhow::Result<Exit> {
 
 /// A question on the terminal; anything but yes is no.
 fn asked(question: &str) -> anyhow::Result<bool> {
-    let mut out = std::io::stderr().lock();
-    write!(out, "{question} [y/N] ").and_then(|()| out.flush()).context("ask")?;
+    Output::Err.question(&format!("{question} [y/N] "));
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).context("read the answer")?;
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))

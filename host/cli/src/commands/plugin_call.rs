@@ -170,7 +170,7 @@ impl Called {
             Output::Out.line(&format!("\ndetails\n  {}", harmless(&details.to_string())));
         }
         if let Some(receipt) = &self.receipt {
-            Output::Out.line(&format!(
+            Output::Out.painted(&format!(
                 "\nreceipt\n{}",
                 receipt_table(receipt, limits, Paint::of_stdout())
             ));

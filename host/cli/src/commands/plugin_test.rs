@@ -45,7 +45,7 @@ async fn once(args: &TestArgs) -> anyhow::Result<Exit> {
         failed += usize::from(!report.problems.is_empty());
         match args.json {
             true => Output::Out.json(&to_json(&report)),
-            false => Output::Out.line(&line(&report)),
+            false => Output::Out.painted(&line(&report)),
         }
     }
     if !args.json {

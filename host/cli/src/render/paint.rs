@@ -1,5 +1,6 @@
 //! Colour, where there is somebody to see it.
 
+use cofferdam_sandbox::text::harmless;
 use std::io::IsTerminal as _;
 
 /// Whether text is coloured.
@@ -20,18 +21,57 @@ impl Paint {
 
     /// For what went wrong.
     pub(crate) fn red(self, text: &str) -> String {
-        self.with("31", text)
+        self.with(RED, text)
     }
 
     /// For what went right.
     pub(crate) fn green(self, text: &str) -> String {
-        self.with("32", text)
+        self.with(GREEN, text)
     }
 
-    fn with(self, code: &str, text: &str) -> String {
+    fn with(self, colour: &str, text: &str) -> String {
         match self {
-            Self::Colour => format!("\x1b[{code}m{text}\x1b[0m"),
+            Self::Colour => format!("{colour}{text}{PLAIN}"),
             Self::Plain => text.into(),
         }
+    }
+}
+
+/// A text with our colours in it, and nothing else that drives a terminal.
+pub(super) fn harmless_but_colours(text: &str) -> String {
+    let mut parts = text.split('\x1b');
+    let mut fit = harmless(parts.next().unwrap_or_default());
+    for part in parts {
+        let ours = [RED, GREEN, PLAIN].into_iter().find_map(|code| {
+            let rest = part.strip_prefix(code.trim_start_matches('\x1b'))?;
+            Some((code, rest))
+        });
+        let (code, rest) = ours.unwrap_or(("\\u{1b}", part));
+        fit.push_str(code);
+        fit.push_str(&harmless(rest));
+    }
+    fit
+}
+
+const RED: &str = "\x1b[31m";
+const GREEN: &str = "\x1b[32m";
+const PLAIN: &str = "\x1b[0m";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_colours_are_live() {
+        let line = format!(
+            "a {} \x1b[2J\x1b]0;x\x07 {}\u{9b}",
+            Paint::Colour.red("b"),
+            Paint::Colour.green("c")
+        );
+        assert_eq!(
+            harmless_but_colours(&line),
+            "a \x1b[31mb\x1b[0m \\u{1b}[2J\\u{1b}]0;x\\u{7} \x1b[32mc\x1b[0m\\u{9b}"
+        );
+        assert_eq!(harmless_but_colours(""), "");
     }
 }
