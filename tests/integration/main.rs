@@ -9,6 +9,7 @@ mod cache;
 mod calls;
 mod doctor;
 mod escapes;
+mod hostile;
 mod languages;
 mod mcp;
 mod models;

@@ -56,10 +56,10 @@
   (core instance $plugin (instantiate $plugin (with "libc" (instance $libc)) ))
 
   (func $before (param "call" $tool-call) (param "context" $hook-context) (result (result $verdict (error string)))
-    (canon lift (core func $plugin "before") (memory $libc "memory") (realloc (func $libc "realloc"))))
+    (canon lift (core func $plugin "before") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
   (func $after (param "call" $tool-call) (param "outcome" $outcome) (param "context" $hook-context)
       (result (result $amendment (error string)))
-    (canon lift (core func $plugin "after") (memory $libc "memory") (realloc (func $libc "realloc"))))
+    (canon lift (core func $plugin "after") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
   (instance $before-tool-call
     (export "tool-call" (type $tool-call)) (export "hook-context" (type $hook-context))
     (export "refusal" (type $refusal)) (export "question" (type $question)) (export "verdict" (type $verdict))

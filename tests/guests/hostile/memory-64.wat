@@ -81,9 +81,9 @@
   (core instance $plugin (instantiate $plugin (with "libc" (instance $libc)) ))
 
   (func $list-tools (result (list $tool))
-    (canon lift (core func $plugin "list-tools") (memory $libc "memory") (realloc (func $libc "realloc"))))
+    (canon lift (core func $plugin "list-tools") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
   (func $call-tool (param "call" $tool-call) (result (result $tool-result (error $failure)))
-    (canon lift (core func $plugin "call-tool") (memory $libc "memory") (realloc (func $libc "realloc"))))
+    (canon lift (core func $plugin "call-tool") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
   (instance $tools
     (export "tool-call" (type $tool-call)) (export "blob" (type $blob)) (export "custom" (type $custom))
     (export "content" (type $content)) (export "tool-result" (type $tool-result))

@@ -11,7 +11,7 @@ pub(crate) fn with_progress(guest: Guest) -> Guest {
     (type $p-content' (variant (case "text" string) (case "image" $p-blob) (case "other" $p-custom)))
     (export "content" (type $p-content (eq $p-content')))
     (export "report" (func (param "content" (list $p-content)) (param "details" (option string))))))"#,
-        lowered: r#"(core func $report (canon lower (func $progress "report") (memory $libc "memory") (realloc (func $libc "realloc"))))
+        lowered: r#"(core func $report (canon lower (func $progress "report") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
   (core instance $host (export "report" (func $report)))"#,
         core_imports: r#"(import "host" "report" (func $report-raw (param i32 i32 i32 i32 i32)))"#,
         with: r#"(with "host" (instance $host))"#,
@@ -26,7 +26,7 @@ pub(crate) fn with_log(guest: Guest) -> Guest {
     (type $level' (enum "debug" "info" "warn" "error"))
     (export "level" (type $level (eq $level')))
     (export "write" (func (param "level" $level) (param "message" string)))))"#,
-        lowered: r#"(core func $log (canon lower (func $log "write") (memory $libc "memory") (realloc (func $libc "realloc"))))
+        lowered: r#"(core func $log (canon lower (func $log "write") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
   (core instance $host (export "log" (func $log)))"#,
         core_imports: r#"(import "host" "log" (func $log (param i32 i32 i32)))"#,
         with: r#"(with "host" (instance $host))"#,
@@ -90,7 +90,7 @@ pub(crate) fn with_random(guest: Guest) -> Guest {
     Guest {
         imports: r#"(import "wasi:random/random@0.2.0" (instance $random
     (export "get-random-bytes" (func (param "len" u64) (result (list u8))))))"#,
-        lowered: r#"(core func $random (canon lower (func $random "get-random-bytes") (memory $libc "memory") (realloc (func $libc "realloc"))))
+        lowered: r#"(core func $random (canon lower (func $random "get-random-bytes") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
   (core instance $host (export "random" (func $random)))"#,
         core_imports: r#"(import "host" "random" (func $random (param i64 i32)))"#,
         with: r#"(with "host" (instance $host))"#,
@@ -119,7 +119,7 @@ pub(crate) fn with_stdio(guest: Guest) -> Guest {
         lowered: r#"(core func $stdout (canon lower (func $stdout "get-stdout")))
   (core func $stderr (canon lower (func $stderr "get-stderr")))
   (core func $write (canon lower (func $streams "[method]output-stream.blocking-write-and-flush")
-    (memory $libc "memory") (realloc (func $libc "realloc"))))
+    (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
   (core instance $host
     (export "stdout" (func $stdout)) (export "stderr" (func $stderr)) (export "write" (func $write)))"#,
         core_imports: r#"(import "host" "stdout" (func $stdout (result i32)))
@@ -149,7 +149,7 @@ pub(crate) fn with_key_value(guest: Guest) -> Guest {
     (type $error' (variant (case "denied") (case "over-quota") (case "other" string)))
     (export "error" (type $kv-error (eq $error')))
     (export "write" (func (param "key" string) (param "value" (list u8)) (result (result (error $kv-error)))))))"#,
-        lowered: r#"(core func $kv-write (canon lower (func $store "write") (memory $libc "memory") (realloc (func $libc "realloc"))))
+        lowered: r#"(core func $kv-write (canon lower (func $store "write") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
   (core instance $host (export "kv-write" (func $kv-write)))"#,
         core_imports: r#"(import "host" "kv-write" (func $kv-write (param i32 i32 i32 i32 i32)))"#,
         with: r#"(with "host" (instance $host))"#,
@@ -177,7 +177,7 @@ pub(crate) fn with_tcp(guest: Guest) -> Guest {
     (export "ip-address-family" (type $c-family (eq $family)))
     (export "tcp-socket" (type $c-socket (eq $socket)))
     (export "create-tcp-socket" (func (param "address-family" $c-family) (result (result (own $c-socket) (error $c-code)))))))"#,
-        lowered: r#"(core func $tcp (canon lower (func $create "create-tcp-socket") (memory $libc "memory")))
+        lowered: r#"(core func $tcp (canon lower (func $create "create-tcp-socket") (memory (core memory $libc "memory"))))
   (core instance $host (export "tcp" (func $tcp)))"#,
         core_imports: r#"(import "host" "tcp" (func $tcp (param i32 i32)))"#,
         with: r#"(with "host" (instance $host))"#,
@@ -270,21 +270,21 @@ pub(crate) fn with_http(guest: Guest) -> Guest {
     (export "handle" (func (param "request" (own $o-request)) (param "options" (option (own $o-options)))
       (result (result (own $o-future) (error $o-code)))))))"#,
         lowered: r#"(core func $block (canon lower (func $poll "[method]pollable.block")))
-  (core func $read (canon lower (func $streams "[method]input-stream.blocking-read") (memory $libc "memory") (realloc (func $libc "realloc"))))
+  (core func $read (canon lower (func $streams "[method]input-stream.blocking-read") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
   (core func $new-fields (canon lower (func $http "[constructor]fields")))
   (core func $new-request (canon lower (func $http "[constructor]outgoing-request")))
-  (core func $set-scheme (canon lower (func $http "[method]outgoing-request.set-scheme") (memory $libc "memory")))
-  (core func $set-authority (canon lower (func $http "[method]outgoing-request.set-authority") (memory $libc "memory")))
-  (core func $set-path (canon lower (func $http "[method]outgoing-request.set-path-with-query") (memory $libc "memory")))
+  (core func $set-scheme (canon lower (func $http "[method]outgoing-request.set-scheme") (memory (core memory $libc "memory"))))
+  (core func $set-authority (canon lower (func $http "[method]outgoing-request.set-authority") (memory (core memory $libc "memory"))))
+  (core func $set-path (canon lower (func $http "[method]outgoing-request.set-path-with-query") (memory (core memory $libc "memory"))))
   (core func $new-options (canon lower (func $http "[constructor]request-options")))
   (core func $connect-timeout (canon lower (func $http "[method]request-options.set-connect-timeout")))
   (core func $first-byte-timeout (canon lower (func $http "[method]request-options.set-first-byte-timeout")))
   (core func $between-bytes-timeout (canon lower (func $http "[method]request-options.set-between-bytes-timeout")))
   (core func $subscribe (canon lower (func $http "[method]future-incoming-response.subscribe")))
-  (core func $get (canon lower (func $http "[method]future-incoming-response.get") (memory $libc "memory") (realloc (func $libc "realloc"))))
-  (core func $consume (canon lower (func $http "[method]incoming-response.consume") (memory $libc "memory")))
-  (core func $body-stream (canon lower (func $http "[method]incoming-body.stream") (memory $libc "memory")))
-  (core func $handle (canon lower (func $handler "handle") (memory $libc "memory") (realloc (func $libc "realloc"))))
+  (core func $get (canon lower (func $http "[method]future-incoming-response.get") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
+  (core func $consume (canon lower (func $http "[method]incoming-response.consume") (memory (core memory $libc "memory"))))
+  (core func $body-stream (canon lower (func $http "[method]incoming-body.stream") (memory (core memory $libc "memory"))))
+  (core func $handle (canon lower (func $handler "handle") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc"))))
   (core instance $host
     (export "block" (func $block)) (export "read" (func $read)) (export "new-fields" (func $new-fields))
     (export "new-request" (func $new-request)) (export "set-scheme" (func $set-scheme))

@@ -25,7 +25,7 @@ pub(crate) struct Guest {
     pub(crate) realloc: &'static str,
     /// The body of `call-tool`; answers its arguments if empty.
     pub(crate) call: &'static str,
-    /// Further options of `call-tool`, such as ` (post-return (func $plugin "after"))`.
+    /// Further options of `call-tool`, such as ` (post-return (core func $plugin "after"))`.
     pub(crate) lift: &'static str,
     /// Pages of memory; one if zero.
     pub(crate) pages: u32,

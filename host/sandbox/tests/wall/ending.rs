@@ -27,14 +27,12 @@ pub async fn end(row: &Hostile) -> String {
     if let End::After(..) = row.end {
         return after(&plugin).await;
     }
-    if let [refused, ..] = plugin.refused_tools() {
-        return format!("tool: {}", refused.reason);
-    }
     let tools = Toolset::new(plugin.tools(None, None).unwrap(), Rules::Portable);
-    if let [refused, ..] = tools.refused() {
-        return format!("tool: {}", refused.reason);
-    }
-    let Some(tool) = tools.get(row.tool) else { return "tool: there is no such tool".into() };
+    let Some(tool) = tools.get(row.tool) else {
+        let reasons = plugin.refused_tools().iter().map(|refused| refused.reason.clone());
+        let reasons = reasons.chain(tools.refused().iter().map(|refused| refused.reason.clone()));
+        return format!("tool: {}", reasons.collect::<Vec<_>>().join("; "));
+    };
     let arguments: Arguments = serde_json::from_str(row.arguments).map(Arc::new).unwrap();
     if let Some(Err(problem)) = tools.validate(row.tool, &arguments) {
         return format!("invalid-arguments: {problem}");

@@ -31,7 +31,7 @@ pub(super) fn rows() -> Vec<Hostile> {
         (local.set 0 (i32.add (local.get 0) (i32.const 1)))
         (br_if $again (i32.lt_u (local.get 0) (i32.const 10000))))
       (i32.store (i32.const 1024) (i32.const 65536)) (i32.store (i32.const 1028) (i32.const 10000))",
-                list: "(local i32)", ..Guest::default() }, End::Tool("another tool of this name")),
+                list: "(local i32)", ..Guest::default() }, End::Answer("")),
         hostile("schema-bad", "Offers a tool whose schema is no JSON.",
             Guest { functions: "(data (i32.const 2058) \"[[[[\")", ..Guest::default() }, End::Tool("its schema is no JSON")),
         hostile("schema-remote", "Offers a tool whose schema is to be fetched from a server.",

@@ -53,7 +53,7 @@ pub(super) fn rows() -> Vec<Hostile> {
             with_progress(Guest { functions: PROGRESS, list: "(call $report (i32.const 2048) (i32.const 3))", ..Guest::default() }),
             End::Answer("")),
         hostile("progress-after", "Answers, and then reports progress in its post-return function.",
-            with_progress(Guest { functions: PROGRESS_AFTER, lift: " (post-return (func $plugin \"after\"))", ..Guest::default() }),
+            with_progress(Guest { functions: PROGRESS_AFTER, lift: " (post-return (core func $plugin \"after\"))", ..Guest::default() }),
             End::Call("trap", "")),
         hostile("progress-details-deep", "Reports progress whose details are nested a hundred thousand deep.",
             with_progress(Guest { functions: PROGRESS, call: "(drop (memory.grow (i32.const 4)))

@@ -37,19 +37,19 @@ pub(super) fn rows() -> Vec<Hostile> {
         text("foreign-claim", "Knows nothing of the contract, and claims to return four billion numbers.",
             foreign("(memory (export \"memory\") 1)
     (func (export \"f\") (result i32) (i32.store (i32.const 16) (i32.const -1)) (i32.const 12))",
-                "(func (export \"numbers\") (result (list u64)) (canon lift (core func $m \"f\") (memory $m \"memory\")))"),
+                "(func (export \"numbers\") (result (list u64)) (canon lift (core func $m \"f\") (memory (core memory $m \"memory\"))))"),
             End::Call("trap", "")).tool("numbers"),
         text("foreign-list", "Knows nothing of the contract, and returns a million bytes, each of which the host would make a number.",
             foreign("(memory (export \"memory\") 20)
     (func (export \"f\") (result i32) (i32.store (i32.const 16) (i32.const 1000000)) (i32.const 12))",
-                "(func (export \"bytes\") (result (list u8)) (canon lift (core func $m \"f\") (memory $m \"memory\")))"),
+                "(func (export \"bytes\") (result (list u8)) (canon lift (core func $m \"f\") (memory (core memory $m \"memory\"))))"),
             End::Call("output-limit", "limit host_alloc_mib")).tool("bytes"),
         text("foreign-types", "Knows nothing of the contract, and has a parameter of a quarter of a million numbers.",
             foreign("(memory (export \"memory\") 1)
     (func (export \"realloc\") (param i32 i32 i32 i32) (result i32) (i32.const 0))
     (func (export \"f\") (param i32))",
                 &(doubled_types(18) + " (func (export \"wide\") (param \"all\" $n17)
-    (canon lift (core func $m \"f\") (memory $m \"memory\") (realloc (func $m \"realloc\"))))")),
+    (canon lift (core func $m \"f\") (memory (core memory $m \"memory\")) (realloc (core func $m \"realloc\"))))")),
             End::Tool("too many types")).tool("wide"),
         text("import-unknown", "Imports what no host of the contract has.",
             importing("(import \"acme:shell/run@1.0.0\" (instance (export \"run\" (func (param \"command\" string)))))"), End::Load("acme:shell/run@1.0.0")),
