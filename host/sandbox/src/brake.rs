@@ -56,12 +56,15 @@ impl Brake {
 
     /// The call has its slot: its wall time begins. If it was aborted while it waited, or before, it
     /// has its grace period; whoever comes second, this or the abort, sees what the other did.
-    pub(crate) fn start(&self, wall: Duration) {
-        self.deadline.store(now().saturating_add(micros(wall)), Ordering::SeqCst);
+    /// Returns when that is.
+    pub(crate) fn start(&self, wall: Duration) -> u64 {
+        let started = now();
+        self.deadline.store(started.saturating_add(micros(wall)), Ordering::SeqCst);
         self.running.store(true, Ordering::Release);
         if self.aborted.load(Ordering::SeqCst) {
             self.shorten_to_grace();
         }
+        started
     }
 
     /// Somebody wants the call to end: at once, or within the grace period if the guest has shown
@@ -138,9 +141,9 @@ impl Brake {
         self.aborted.load(Ordering::Acquire)
     }
 
-    /// Microseconds since the call was asked for: so long it has waited until now.
-    pub(crate) fn waited(&self) -> u64 {
-        now().saturating_sub(self.asked)
+    /// When the call was asked for, in microseconds of the process's clock.
+    pub(crate) fn asked(&self) -> u64 {
+        self.asked
     }
 
     /// When the call is stopped, in microseconds of the process's clock.

@@ -1,14 +1,14 @@
 //! One call: a slot, a fresh store with every brake set, an instance, an answer or a failure, the
 //! bill. The only place where a store is made; it does not outlive this function.
 
-use crate::brake::{Brake, now};
+use crate::brake::{Brake, micros, now};
 use crate::declare::Offered;
 use crate::error::{Failure, Scene, Stop};
 use crate::limits::{kib, mib};
 use crate::plugin::Loaded;
 use crate::receipt::{Dropping, Receipt, Tally};
 use crate::spill::Spilled;
-use crate::state::{MemoryMeter, State};
+use crate::state::{State, Wasi};
 use crate::text::{tail, visible};
 use crate::{cut, mask};
 use cofferdam_agent::AbortSignal;
@@ -102,7 +102,9 @@ impl Job {
     pub(crate) async fn perform(self, abort: AbortSignal) -> Ended {
         let plugin = self.plugin.clone();
         let brake = self.watched_brake(&abort);
-        let task = plugin.sandbox.runtime().spawn(self.run(brake.clone()));
+        let shared = brake.clone();
+        // The future is made where it runs: what is handed to another thread is small.
+        let task = plugin.sandbox.runtime().spawn(async move { Box::pin(self.run(shared)).await });
         let mut running = Running { task, brake };
         let joined = tokio::select! { biased;
             joined = &mut running.task => joined,
@@ -151,7 +153,8 @@ impl Job {
             // The loop asks about every call that ran, in an aborted run too.
             brake.ask();
         }
-        sandbox.ticker().watch(&brake, queue.min(Duration::from_millis(limits.wall_ms)));
+        let least = queue.min(Duration::from_millis(limits.wall_ms));
+        sandbox.ticker().watch(&brake, brake.asked().saturating_add(micros(least)));
         brake
     }
 
@@ -160,11 +163,12 @@ impl Job {
         let call_id = self.entry.call_id().unwrap_or_default();
         let slot = match slot(&plugin, &brake).await {
             Ok(slot) => slot,
-            Err(failure) => return Ended::unrun(&plugin, brake.waited(), failure),
+            Err(failure) => {
+                return Ended::unrun(&plugin, now().saturating_sub(brake.asked()), failure);
+            }
         };
-        let waited = brake.waited();
-        brake.start(Duration::from_millis(plugin.terms.limits.wall_ms));
-        let started = now();
+        let started = brake.start(Duration::from_millis(plugin.terms.limits.wall_ms));
+        let waited = started.saturating_sub(brake.asked());
         let mut store = match armed_store(&plugin, &brake, self.progress, &self.entry) {
             Ok(store) => store,
             Err(error) => return Ended::unrun(&plugin, waited, broken(&error)),
@@ -240,13 +244,10 @@ fn armed_store(
     progress: Option<Progress>,
     entry: &Entry,
 ) -> wasmtime::Result<Store<State>> {
-    let Loaded { sandbox, machine, terms, .. } = plugin;
+    let Loaded { machine, terms, .. } = plugin;
     let limits = &terms.limits;
-    let memory =
-        MemoryMeter::new(limits, sandbox.memory_total().clone(), sandbox.config().memory_total_mib);
     let granted = !matches!(entry, Entry::ListTools);
-    let state =
-        State::new(terms.clone(), brake.clone(), memory, progress, entry.call_id(), granted);
+    let state = State::new(terms.clone(), brake.clone(), progress, entry.call_id(), granted);
     let mut store = Store::new(&machine.engine, state);
     store.limiter(|state| state);
     store.set_hostcall_fuel(mib(limits.host_alloc_mib));
@@ -297,7 +298,7 @@ fn settle(
     let reply = result.unwrap_or_else(|error| {
         let state = store.data();
         // Before anything is cut off it, as half a secret is not found.
-        let stderr = state.stdio.stderr.text();
+        let stderr = state.wasi.as_ref().map(|wasi| wasi.stdio.stderr.text()).unwrap_or_default();
         let stderr = tail(&mask::text(&stderr, secrets), STDERR_BYTES_MAX).to_owned();
         Err(Failure::from_engine(
             &error,
@@ -356,25 +357,31 @@ fn fitting(reply: Reply, bytes_max: usize, cuts: &mut Vec<String>) -> Reply {
 /// The bill of a call that has ended.
 fn bill(state: &mut State, fuel: Option<u64>) -> Receipt {
     let mut receipt = std::mem::take(&mut state.receipt);
-    let (http, http_refusals) = state.http.bill();
-    let (files, files_refusals) = state.files.bill();
-    http_refusals.into_iter().chain(files_refusals).for_each(|refusal| receipt.refuse(refusal));
+    if let Some(wasi) = &state.wasi {
+        bill_wasi(wasi, &mut receipt);
+    }
     for refusal in &mut receipt.refusals {
         // It may quote what the guest asked for.
         *refusal = visible(&mask::text(refusal, &state.terms.secrets), REFUSAL_BYTES_MAX);
     }
-    receipt.host_calls.files = files;
-    receipt.http_requests = http.calls;
-    receipt.host_calls.http = http;
     receipt.host_calls.random =
         Tally { calls: state.random.calls, bytes: state.random.used() as u64 };
     receipt.fuel = fuel;
     receipt.memory_peak_bytes = state.memory.peak as u64;
     receipt.progress = state.reports.bill();
     receipt.log = state.log.bill;
-    receipt.stdout = stream_bill(state.stdio.stdout.counts());
-    receipt.stderr = stream_bill(state.stdio.stderr.counts());
     receipt
+}
+
+fn bill_wasi(wasi: &Wasi, receipt: &mut Receipt) {
+    let (http, http_refusals) = wasi.http.bill();
+    let (files, files_refusals) = wasi.files.bill();
+    http_refusals.into_iter().chain(files_refusals).for_each(|refusal| receipt.refuse(refusal));
+    receipt.host_calls.files = files;
+    receipt.http_requests = http.calls;
+    receipt.host_calls.http = http;
+    receipt.stdout = stream_bill(wasi.stdio.stdout.counts());
+    receipt.stderr = stream_bill(wasi.stdio.stderr.counts());
 }
 
 /// A refusal says what was asked and what to grant; longer ones repeat what the guest wrote.

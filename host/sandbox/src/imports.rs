@@ -90,7 +90,7 @@ impl HostImport {
                 let state: &mut State = store.data_mut();
                 state.receipt.host_calls.embedder.add(text.len());
                 let text = crate::mask::text(&text, &state.terms.secrets).into_owned();
-                let answer = function(state.caller.clone(), text);
+                let answer = function(state.caller(), text);
                 Box::new(async move {
                     let answer = answer.await;
                     let bytes = answer.as_ref().map_or_else(String::len, String::len);

@@ -6,7 +6,7 @@ use crate::brake::Brake;
 use crate::error::{Denied, Exceeded};
 use crate::grants::Grants;
 use crate::imports::Caller;
-use crate::limits::{Limits, kib, mib};
+use crate::limits::{Limits, kib};
 use crate::receipt::Receipt;
 use crate::services::fs::{FileMeter, Files};
 use crate::services::http::{Http, HttpScript};
@@ -37,6 +37,9 @@ pub(crate) struct Terms {
     pub(crate) files: WasiFilesystemCtx,
     /// Places for file operations.
     pub(crate) blocking: Blocking,
+    /// Bytes of linear memory that all calls of the sandbox use together, and may.
+    pub(crate) memory_total: Arc<AtomicUsize>,
+    pub(crate) memory_total_max: usize,
     /// Granted environment variables with their values, read when the plugin was loaded.
     pub(crate) env: Vec<(String, String)>,
     /// Credentials for requests, read when the plugin was loaded.
@@ -48,21 +51,25 @@ pub(crate) struct State {
     pub(crate) terms: Arc<Terms>,
     /// Whether the grants apply: they do not when a plugin is asked for its tools.
     granted: bool,
-    /// For what the embedder offers.
-    pub(crate) caller: Caller,
+    call_id: Option<Arc<str>>,
     pub(crate) brake: Arc<Brake>,
     pub(crate) memory: MemoryMeter,
     pub(crate) receipt: Receipt,
     pub(crate) reports: Reports,
     pub(crate) log: Log,
-    pub(crate) stdio: Stdio,
     pub(crate) random: Random,
-    pub(crate) http: Http,
-    pub(crate) files: Arc<FileMeter>,
-    http_ctx: WasiHttpCtx,
     table: ResourceTable,
     /// Made when first needed: many calls never touch WASI.
-    wasi: Option<Box<WasiCtx>>,
+    pub(crate) wasi: Option<Box<Wasi>>,
+}
+
+/// What reaches beyond the contract.
+pub(crate) struct Wasi {
+    ctx: WasiCtx,
+    pub(crate) stdio: Stdio,
+    pub(crate) files: Arc<FileMeter>,
+    pub(crate) http: Http,
+    http_ctx: WasiHttpCtx,
 }
 
 /// Headers of one message in the host's memory, where they take more than on the wire.
@@ -72,7 +79,6 @@ impl State {
     pub(crate) fn new(
         terms: Arc<Terms>,
         brake: Arc<Brake>,
-        memory: MemoryMeter,
         progress: Option<Progress>,
         call_id: Option<Arc<str>>,
         granted: bool,
@@ -87,20 +93,14 @@ impl State {
                 .saturating_mul(2)
                 .saturating_add(16),
         );
-        let mut http_ctx = WasiHttpCtx::new();
-        http_ctx.set_field_size_limit(HEADERS_BYTES_MAX);
         Self {
             granted,
-            caller: Caller { plugin: terms.plugin.clone(), call_id },
-            memory,
+            call_id,
+            memory: MemoryMeter::new(limits),
             receipt: Receipt { plugin: terms.plugin.clone(), ..Receipt::default() },
             reports: Reports::new(progress, limits),
             log: Log::new(limits),
-            stdio: Stdio::new(kib(limits.stdio_kib)),
             random: Random::new(kib(limits.random_kib)),
-            http: Http::new(terms.clone(), brake.clone(), granted),
-            files: FileMeter::new(limits),
-            http_ctx,
             table,
             wasi: None,
             brake,
@@ -118,55 +118,82 @@ impl State {
         self.terms.key_value.as_ref().filter(|_| self.granted)
     }
 
-    /// The random budget beside the generators of a context that was made before.
-    pub(crate) fn lend_random(&mut self) -> Counted<'_> {
-        let ctx = self.wasi.get_or_insert_with(|| Box::new(WasiCtx::builder().build()));
-        Counted::new(&mut self.random, ctx.random())
+    /// For what the embedder offers.
+    pub(crate) fn caller(&self) -> Caller {
+        Caller { plugin: self.terms.plugin.clone(), call_id: self.call_id.clone() }
+    }
+
+    /// What reaches beyond the contract, beside the resources and the random budget of the guest.
+    fn wasi(&mut self) -> (&mut Wasi, &mut ResourceTable, &mut Random) {
+        let Self { wasi, terms, brake, granted, table, random, .. } = self;
+        let wasi = wasi.get_or_insert_with(|| Box::new(Wasi::new(terms, brake, *granted)));
+        (wasi, table, random)
+    }
+
+    /// The random interfaces of this call.
+    pub(crate) fn counted_random(&mut self) -> Counted<'_> {
+        let (wasi, _, random) = self.wasi();
+        Counted::new(random, wasi.ctx.random())
     }
 
     /// The file interfaces of this call.
     pub(crate) fn counted_files(&mut self) -> Files<'_> {
-        let meter = self.files.clone();
+        let meter = self.wasi().0.files.clone();
         let blocking = self.terms.blocking.clone();
         Files::new(self.filesystem(), meter, blocking)
     }
+}
 
-    fn make_wasi(&mut self) -> Box<WasiCtx> {
+impl Wasi {
+    fn new(terms: &Arc<Terms>, brake: &Arc<Brake>, granted: bool) -> Self {
+        let limits = &terms.limits;
+        let stdio = Stdio::new(kib(limits.stdio_kib));
         let mut builder = WasiCtx::builder();
         // The builder's own default denies files, arguments, environment and the network; what
         // follows is all that is added.
         builder
-            .stdout(self.stdio.stdout.clone())
-            .stderr(self.stdio.stderr.clone())
-            .max_random_size(kib(self.terms.limits.random_kib) as u64)
+            .stdout(stdio.stdout.clone())
+            .stderr(stdio.stderr.clone())
+            .max_random_size(kib(limits.random_kib) as u64)
             .allow_tcp(false)
             .allow_udp(false)
             .allow_ip_name_lookup(false);
-        if self.granted {
-            builder.envs(&self.terms.env);
+        if granted {
+            builder.envs(&terms.env);
         }
         let mut ctx = builder.build();
-        if self.granted {
-            *ctx.filesystem() = self.terms.files.clone();
+        if granted {
+            *ctx.filesystem() = terms.files.clone();
         }
-        Box::new(ctx)
+        let mut http_ctx = WasiHttpCtx::new();
+        http_ctx.set_field_size_limit(HEADERS_BYTES_MAX);
+        Self {
+            ctx,
+            stdio,
+            files: FileMeter::new(limits),
+            http: Http::new(terms.clone(), brake.clone(), granted),
+            http_ctx,
+        }
     }
 }
 
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        if self.wasi.is_none() {
-            self.wasi = Some(self.make_wasi());
-        }
-        // Filled in above if it was empty.
-        let ctx = self.wasi.get_or_insert_with(|| Box::new(WasiCtx::builder().build()));
-        WasiCtxView { ctx, table: &mut self.table }
+        let (wasi, table, _) = self.wasi();
+        WasiCtxView { ctx: &mut wasi.ctx, table }
     }
 }
 
 impl WasiHttpView for State {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView { hooks: &mut self.http, table: &mut self.table, ctx: &mut self.http_ctx }
+        let (wasi, table, _) = self.wasi();
+        WasiHttpCtxView { hooks: &mut wasi.http, table, ctx: &mut wasi.http_ctx }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.terms.memory_total.fetch_sub(self.memory.used, Ordering::Relaxed);
     }
 }
 
@@ -178,15 +205,12 @@ pub(crate) struct MemoryMeter {
     table_elements_max: usize,
     tables_max: usize,
     instances_max: usize,
-    /// What all calls use together, and may.
-    total: Arc<AtomicUsize>,
-    total_max: usize,
     /// The last growth that was refused: the likely cause of the trap that follows.
     pub(crate) denied: Option<Denied>,
 }
 
 impl MemoryMeter {
-    pub(crate) fn new(limits: &Limits, total: Arc<AtomicUsize>, total_mib_max: u64) -> Self {
+    fn new(limits: &Limits) -> Self {
         let size = |amount: u64| usize::try_from(amount).unwrap_or(usize::MAX);
         Self {
             used: 0,
@@ -195,32 +219,25 @@ impl MemoryMeter {
             table_elements_max: size(limits.table_elements),
             tables_max: size(limits.tables),
             instances_max: size(limits.instances),
-            total,
-            total_max: mib(total_mib_max),
             denied: None,
         }
     }
 
-    fn take(&mut self, more: usize) -> bool {
+    fn take(&mut self, more: usize, terms: &Terms) -> bool {
         let used = self.used.saturating_add(more);
         if used > self.max {
             self.denied = Some(Denied::Memory);
             return false;
         }
-        if self.total.fetch_add(more, Ordering::Relaxed).saturating_add(more) > self.total_max {
-            self.total.fetch_sub(more, Ordering::Relaxed);
+        let total = &terms.memory_total;
+        if total.fetch_add(more, Ordering::Relaxed).saturating_add(more) > terms.memory_total_max {
+            total.fetch_sub(more, Ordering::Relaxed);
             self.denied = Some(Denied::AllMemory);
             return false;
         }
         self.used = used;
         self.peak = self.peak.max(used);
         true
-    }
-}
-
-impl Drop for MemoryMeter {
-    fn drop(&mut self) {
-        self.total.fetch_sub(self.used, Ordering::Relaxed);
     }
 }
 
@@ -231,7 +248,7 @@ impl ResourceLimiter for State {
         desired: usize,
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        Ok(self.memory.take(desired.saturating_sub(current)))
+        Ok(self.memory.take(desired.saturating_sub(current), &self.terms))
     }
 
     fn table_growing(

@@ -8,7 +8,7 @@
 //! keep it from ticking. It also makes up for an epoch that was advanced just before a guest's
 //! store was armed, which the engine loses.
 
-use crate::brake::{Brake, micros, now};
+use crate::brake::{Brake, now};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
@@ -73,10 +73,9 @@ impl Ticker {
         lock(&self.shared.door).engines.push(engine);
     }
 
-    /// Watches a call from now until its brake is dropped. Its deadline comes no sooner than
-    /// `earliest`, whatever becomes of it.
-    pub(crate) fn watch(&self, brake: &Arc<Brake>, earliest: Duration) {
-        let due = now().saturating_add(micros(earliest));
+    /// Watches a call from now until its brake is dropped. Its deadline does not come before `due`,
+    /// a time of the process's clock, unless it is aborted.
+    pub(crate) fn watch(&self, brake: &Arc<Brake>, due: u64) {
         let asleep = {
             let mut door = lock(&self.shared.door);
             door.arrived.push(WatchedCall { brake: Arc::downgrade(brake), due });
@@ -218,13 +217,13 @@ mod tests {
     fn it_stops_late_and_aborted_calls_and_wakes_from_sleep() {
         let ticker = Ticker::new().expect("a thread");
         let late = brake(AbortSignal::new(), Duration::from_millis(2));
-        ticker.watch(&late, Duration::ZERO);
+        ticker.watch(&late, 0);
         assert_eq!(wait_for(&late), Stop::TimeLimit);
         drop(late);
         std::thread::sleep(TICK * (IDLE_TICKS_MAX + 30));
         let abort = AbortSignal::new();
         let aborted = brake(abort.clone(), Duration::from_secs(100));
-        ticker.watch(&aborted, Duration::from_secs(100));
+        ticker.watch(&aborted, aborted.deadline());
         abort.cancel();
         assert_eq!(wait_for(&aborted), Stop::Aborted);
     }

@@ -6,7 +6,7 @@ use crate::engine::Sandbox;
 use crate::error::LoadError;
 use crate::grants::{Access, FileGrant, Grants};
 use crate::inspect::sha256_hex;
-use crate::limits::{Limits, kib};
+use crate::limits::{Limits, kib, mib};
 use crate::services::fs;
 use crate::services::kv::KeyValue;
 use crate::services::secret::Secret;
@@ -43,6 +43,8 @@ pub(super) fn terms(
         log_sink: sandbox.config().log.clone(),
         files,
         blocking: Blocking::new(limits.file_operations, sandbox.file_operations().clone()),
+        memory_total: sandbox.memory_total().clone(),
+        memory_total_max: mib(sandbox.config().memory_total_mib),
         http_script: sandbox.config().http.clone(),
         key_value,
         env,

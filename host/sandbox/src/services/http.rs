@@ -309,6 +309,8 @@ mod tests {
             key_value: None,
             files: Default::default(),
             blocking: crate::blocking::Blocking::unlimited(),
+            memory_total: Arc::default(),
+            memory_total_max: 0,
             env: Vec::new(),
             secrets,
         };

@@ -2,7 +2,6 @@
 
 use crate::state::exceeded;
 use wasmtime::component::HasData;
-use wasmtime_wasi::WasiView;
 use wasmtime_wasi::p2::bindings::random::{insecure, insecure_seed, random};
 use wasmtime_wasi::random::WasiRandomCtx;
 
@@ -51,15 +50,6 @@ pub(crate) struct HasCounted;
 
 impl HasData for HasCounted {
     type Data<'a> = Counted<'a>;
-}
-
-impl crate::state::State {
-    /// The random interfaces of this call.
-    pub(crate) fn counted_random(&mut self) -> Counted<'_> {
-        // The context is made by its view; only then can both parts be lent out.
-        let _ = self.ctx();
-        self.lend_random()
-    }
 }
 
 impl<'a> Counted<'a> {

@@ -20,7 +20,9 @@ use cofferdam_agent::tool::{Execution, ToolResult};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use wasmtime::Store;
-use wasmtime::component::{HasSelf, Instance, InstancePre, Linker};
+use wasmtime::component::{
+    ComponentExportIndex, HasSelf, Instance, InstancePre, Linker, TypedFunc,
+};
 
 #[allow(missing_docs, unreachable_pub, unused_qualifications, rust_2018_idioms, clippy::all)]
 mod bindings {
@@ -52,10 +54,18 @@ pub(crate) fn link(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     bindings::EveryRole::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
 }
 
+/// The interface of tools, as components export it.
+const TOOLS: &str = "cofferdam:plugin/tools@0.1.0";
+
+/// What `call-tool` answers.
+type Called = Result<types::ToolResult, types::Failure>;
+
 /// Where the exports of one component are.
 #[derive(Clone)]
 pub(crate) struct Exports {
     tools: Option<tools::GuestIndices>,
+    /// By itself, because to load an interface checks the types of all its functions, each time.
+    call_tool: Option<ComponentExportIndex>,
     preparation: Option<argument_preparation::GuestIndices>,
     before: Option<before_tool_call::GuestIndices>,
     after: Option<after_tool_call::GuestIndices>,
@@ -66,6 +76,10 @@ impl Exports {
     pub(crate) fn find(pre: &InstancePre<State>, roles: Roles) -> wasmtime::Result<Self> {
         Ok(Self {
             tools: roles.tools.then(|| tools::GuestIndices::new(pre)).transpose()?,
+            call_tool: pre
+                .component()
+                .get_export_index(None, TOOLS)
+                .and_then(|tools| pre.component().get_export_index(Some(&tools), "call-tool")),
             preparation: roles
                 .argument_preparation
                 .then(|| argument_preparation::GuestIndices::new(pre))
@@ -112,8 +126,9 @@ impl Exports {
                 Ok(Ok(Reply::Tools(offered.into_iter().map(offered_tool).collect())))
             }
             Entry::CallTool { call } => {
-                let guest = exported(&self.tools)?.load(&mut *store, instance)?;
-                let answer = guest.call_call_tool(&mut *store, &tool_call(call)).await?;
+                let function: TypedFunc<(&types::ToolCall,), (Called,)> =
+                    instance.get_typed_func(&mut *store, exported(&self.call_tool)?)?;
+                let (answer,) = function.call_async(&mut *store, (&tool_call(call),)).await?;
                 Ok(match answer {
                     Ok(result) => tool_result(result).map(Reply::Tool),
                     Err(failed) => Err(failure(failed)),
