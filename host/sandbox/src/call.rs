@@ -296,8 +296,8 @@ fn settle(
     let mut receipt = bill(store.data_mut(), fuel);
     let reply = result.unwrap_or_else(|error| {
         let state = store.data();
-        // Before anything is cut off it, as half a secret is not found.
-        let stderr = state.stdio.stderr.text();
+        // Before anything is cut off it, as half a secret is not found; nor is what was cut already.
+        let stderr = state.stdio.stderr.text(mask::longest(secrets).saturating_sub(1));
         let stderr = tail(&mask::text(&stderr, secrets), STDERR_BYTES_MAX).to_owned();
         Err(Failure::from_engine(
             &error,
