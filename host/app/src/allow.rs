@@ -51,14 +51,6 @@ pub struct Known {
 /// A component that cannot be allowed.
 #[derive(Debug, thiserror::Error)]
 pub enum AllowError {
-    /// The component cannot be read.
-    #[error("read {}: {problem}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        problem: std::io::Error,
-    },
     /// It is no plugin.
     #[error("{} is no plugin for this host: {problem}", path.display())]
     Refused {
@@ -84,17 +76,17 @@ pub enum AllowError {
 }
 
 impl Proposal {
-    /// Looks at a component and at what the operator's file says of it. The file need not be there.
+    /// Looks at a component, the bytes of `file`, and at what the operator's file says of it. The
+    /// operator's file need not be there.
     pub fn new(
         config: &Path,
         file: &Path,
+        bytes: &[u8],
         name: Option<&str>,
         ledger: &Ledger,
     ) -> Result<Self, AllowError> {
-        let bytes = std::fs::read(file)
-            .map_err(|problem| AllowError::Read { path: file.into(), problem })?;
-        let inspection = inspect(&bytes)
-            .map_err(|problem| AllowError::Refused { path: file.into(), problem })?;
+        let inspection =
+            inspect(bytes).map_err(|problem| AllowError::Refused { path: file.into(), problem })?;
         let current = match config.exists() {
             true => Some(Config::read(config)?),
             false => None,

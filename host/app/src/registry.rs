@@ -2,7 +2,9 @@
 
 use crate::config::{Config, HookPoint, PluginEntry};
 use cofferdam_agent::tool::Tool;
-use cofferdam_sandbox::{ChoiceError, Code, LoadError, Plugin, PluginSource, Sandbox, sha256_hex};
+use cofferdam_sandbox::{
+    ChoiceError, Code, LoadError, Plugin, PluginSource, Sandbox, read_component, sha256_hex,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -180,7 +182,7 @@ impl Registered {
             problem: Box::new(problem),
         };
         if entry.sha256.is_none() && pinning == Pinning::Required {
-            let bytes = std::fs::read(&entry.path).map_err(|error| {
+            let bytes = read_component(&entry.path).map_err(|error| {
                 load(LoadError::Read { path: entry.path.display().to_string(), error })
             })?;
             return Err(RegistryError::Unpinned {

@@ -99,6 +99,10 @@ impl Reader {
     /// Ends with what was stated, or with `otherwise` if nothing was. How the bytes ended does not
     /// matter once the answer's ending was stated.
     fn ended(&mut self, otherwise: String) -> Flow {
+        // A decoder that closes what is open would add steps to an answer that is over.
+        if self.draft.is_finished() {
+            return Flow::Over;
+        }
         let ending = self.decoder.ending(&mut self.draft);
         self.end(ending.unwrap_or(Ending { stop: Stop::Failed(otherwise), raw: None }));
         Flow::Over

@@ -297,8 +297,9 @@ fn settle(
     let mut receipt = bill(store.data_mut(), fuel);
     let reply = result.unwrap_or_else(|error| {
         let state = store.data();
-        // Before anything is cut off it, as half a secret is not found.
-        let stderr = state.wasi.as_ref().map(|wasi| wasi.stdio.stderr.text()).unwrap_or_default();
+        // Before anything is cut off it, as half a secret is not found; nor is what was cut already.
+        let unsure = mask::longest(secrets).saturating_sub(1);
+        let stderr = state.wasi.as_ref().map(|wasi| wasi.stdio.stderr.text(unsure)).unwrap_or_default();
         let stderr = tail(&mask::text(&stderr, secrets), STDERR_BYTES_MAX).to_owned();
         Err(Failure::from_engine(
             &error,

@@ -51,7 +51,7 @@ pub use inspect::{
 };
 pub use limits::{LimitError, LimitRow, Limits};
 pub use pack::{PackError, pack};
-pub use plugin::{ChoiceError, Code, Plugin, PluginSource};
+pub use plugin::{ChoiceError, Code, Plugin, PluginSource, read_component};
 pub use receipt::{Dropping, HostCalls, ProgressBill, Receipt, Tally};
 pub use services::http::{HttpAnswer, HttpRequest, HttpScript};
 pub use services::log::{Level, LogLine, LogSink};

@@ -26,6 +26,11 @@ fn forms(secrets: &[Secret]) -> impl Iterator<Item = &str> {
     secrets.iter().flat_map(|secret| &secret.forms).map(String::as_str)
 }
 
+/// Bytes of the longest spelling of a secret.
+pub(crate) fn longest(secrets: &[Secret]) -> usize {
+    forms(secrets).map(str::len).max().unwrap_or(0)
+}
+
 /// A text without the secrets.
 pub(crate) fn text<'a>(text: &'a str, secrets: &[Secret]) -> Cow<'a, str> {
     let mut masked = String::new();

@@ -8,7 +8,7 @@ mod source;
 mod terms;
 
 pub(crate) use load::within_compiled;
-pub use source::{Code, PluginSource};
+pub use source::{Code, PluginSource, read_component};
 
 use crate::blocking::OccupiedFiles;
 use crate::call::{Ended, Entry, GuestCall, Job, Reply};

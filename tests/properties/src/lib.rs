@@ -12,6 +12,7 @@ pub mod drive;
 mod grants;
 mod plugin;
 mod secrets;
+mod sessions;
 mod texts;
 mod transcript;
 
@@ -41,6 +42,7 @@ macro_rules! for_each_property {
             replay
             schema
             script
+            session
             text
             wat
         }
@@ -53,6 +55,7 @@ pub use config::{config, limits, script};
 pub use grants::{address, grants, http, http_grammar};
 pub use plugin::{declarations, inspect, key_value, wat};
 pub use secrets::{mask, mask_pieces};
+pub use sessions::session;
 pub use texts::text;
 pub use transcript::replay;
 

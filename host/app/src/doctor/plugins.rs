@@ -5,7 +5,9 @@ use super::report::Row;
 use crate::config::{Config, PluginEntry};
 use crate::registry::Pinning;
 use cofferdam_agent::tool::Tool;
-use cofferdam_sandbox::{Code, LoadError, Plugin, PluginSource, Sandbox, inspect, sha256_hex};
+use cofferdam_sandbox::{
+    Code, LoadError, Plugin, PluginSource, Sandbox, inspect, read_component, sha256_hex,
+};
 use std::sync::Arc;
 
 /// All plugins of a configuration, loaded or refused.
@@ -56,7 +58,7 @@ impl<'a> One<'a> {
     async fn load(sandbox: &Sandbox, entry: &'a PluginEntry, pinning: Pinning) -> Self {
         let file = match entry.sha256 {
             Some(_) => None,
-            None => std::fs::read(&entry.path).ok(),
+            None => read_component(&entry.path).ok(),
         };
         let unpinned = file.as_ref().map(|file| format!("sha256 = \"{}\"", sha256_hex(file)));
         if let (Some(line), Some(file), Pinning::Required) = (&unpinned, &file, pinning) {

@@ -67,8 +67,8 @@ impl Record {
                 calls.push((number, text));
                 continue;
             }
-            record.add(number, text);
-            if record.ends_with_answer() {
+            // A line that cannot be read is no answer, even if it comes after one.
+            if record.add(number, text) && record.ends_with_answer() {
                 calls.clear();
             }
         }
@@ -94,11 +94,16 @@ impl Record {
         Ok((record, texts))
     }
 
-    fn add(&mut self, line: usize, text: &[u8]) {
+    /// Whether the line can be read.
+    fn add(&mut self, line: usize, text: &[u8]) -> bool {
         match parse(text) {
             Ok(line) => self.lines.push(line),
-            Err(problem) => self.skipped.push(Skipped { line, problem }),
+            Err(problem) => {
+                self.skipped.push(Skipped { line, problem });
+                return false;
+            }
         }
+        true
     }
 
     fn ends_with_answer(&self) -> bool {

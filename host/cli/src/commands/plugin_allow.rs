@@ -8,16 +8,19 @@ use anyhow::{Context as _, bail};
 use cofferdam_app::allow::{Known, Ledger, Proposal};
 use cofferdam_app::offer::{self, Offer};
 use cofferdam_app::places;
+use cofferdam_sandbox::read_component;
 use cofferdam_sandbox::text::visible;
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, IsTerminal as _};
 
 pub(crate) async fn run(args: &AllowArgs) -> anyhow::Result<Exit> {
     let ledger = Ledger::new(places::allowed());
-    let proposal =
-        Proposal::new(&args.config, &args.file, args.name.as_deref(), &ledger).refused()?;
-    let bytes =
-        std::fs::read(&args.file).with_context(|| format!("read {}", args.file.display()))?;
+    // Read once: what is shown, run and pinned is the same.
+    let bytes = read_component(&args.file)
+        .with_context(|| format!("read {}", args.file.display()))
+        .refused()?;
+    let name = args.name.as_deref();
+    let proposal = Proposal::new(&args.config, &args.file, &bytes, name, &ledger).refused()?;
     let offer = offer::ask(super::sandbox_config(), bytes).await;
     if let Offer::None(problem) = &offer {
         bail!(crate::exit::Refusal(anyhow::anyhow!(

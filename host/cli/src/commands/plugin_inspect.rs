@@ -8,11 +8,11 @@ use anyhow::Context as _;
 use cofferdam_agent::tool::Declaration;
 use cofferdam_app::offer::{self, Offer, execution};
 use cofferdam_sandbox::text::visible;
-use cofferdam_sandbox::{Inspection, Metadata, Want, component_bytes, inspect};
+use cofferdam_sandbox::{Inspection, Metadata, Want, component_bytes, inspect, read_component};
 
 pub(crate) async fn run(args: &InspectArgs) -> anyhow::Result<Exit> {
     let file = args.file.display();
-    let bytes = std::fs::read(&args.file).with_context(|| format!("read {file}")).refused()?;
+    let bytes = read_component(&args.file).with_context(|| format!("read {file}")).refused()?;
     let named = || format!("{file} is no plugin for this host");
     let bytes = component_bytes(&bytes, true).with_context(named).refused()?.into_owned();
     let inspection = inspect(&bytes).with_context(named).refused()?;

@@ -5,13 +5,13 @@ use crate::exit::{DONE, Exit, Refused as _};
 use crate::render::Output;
 use anyhow::Context as _;
 use cofferdam_app::manifest::Manifest;
-use cofferdam_sandbox::pack;
+use cofferdam_sandbox::{pack, read_component};
 
 pub(crate) fn run(args: &PackArgs) -> anyhow::Result<Exit> {
     let file = &args.file;
     let manifest = Manifest::read(&args.manifest).refused()?;
     let component =
-        std::fs::read(file).with_context(|| format!("read {}", file.display())).refused()?;
+        read_component(file).with_context(|| format!("read {}", file.display())).refused()?;
     let packed = pack(&component, &manifest.metadata(), Some(&manifest.wants))
         .with_context(|| format!("{} cannot be packed", file.display()))
         .refused()?;

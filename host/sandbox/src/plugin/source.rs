@@ -34,20 +34,41 @@ pub(super) enum Opened<'a> {
     Bytes(&'a [u8]),
 }
 
+/// The bytes of a component's file, for looking at it. What is no ordinary file is refused, and what is
+/// larger than `limits.component_mib` can be: a pipe would wait for its other end, and a device may
+/// never end.
+pub fn read_component(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    ordinary_file(path)?.take(COMPONENT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > COMPONENT_BYTES_MAX {
+        true => {
+            Err(io::Error::other(format!("it has more than {} MiB", COMPONENT_BYTES_MAX >> 20)))
+        }
+        false => Ok(bytes),
+    }
+}
+
+/// The most that `limits.component_mib` can be.
+const COMPONENT_BYTES_MAX: u64 = 1_024 << 20;
+
+fn ordinary_file(path: &Path) -> io::Result<File> {
+    let found = path.metadata()?;
+    if !found.is_file() {
+        let problem = if found.is_dir() { "it is a folder" } else { "it is not a file" };
+        return Err(io::Error::other(problem));
+    }
+    File::open(path)
+}
+
 impl Code {
     pub(super) fn open(&self) -> Result<Opened<'_>, LoadError> {
-        let path = match self {
-            Self::Bytes(bytes) => return Ok(Opened::Bytes(bytes)),
-            Self::Path(path) => path,
-        };
-        let found = path.metadata().map_err(|error| unreadable(path, error))?;
-        // A pipe would wait for its other end, and a device may never end.
-        if !found.is_file() {
-            let problem = if found.is_dir() { "it is a folder" } else { "it is not a file" };
-            return Err(unreadable(path, io::Error::other(problem)));
+        match self {
+            Self::Bytes(bytes) => Ok(Opened::Bytes(bytes)),
+            Self::Path(path) => {
+                let file = ordinary_file(path).map_err(|error| unreadable(path, error))?;
+                Ok(Opened::File { path, file })
+            }
         }
-        let file = File::open(path).map_err(|error| unreadable(path, error))?;
-        Ok(Opened::File { path, file })
     }
 }
 
@@ -78,4 +99,18 @@ impl Opened<'_> {
 
 pub(super) fn unreadable(path: &Path, error: io::Error) -> LoadError {
     LoadError::Read { path: path.display().to_string(), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_component;
+    use std::path::Path;
+
+    #[test]
+    fn what_never_ends_is_not_read() {
+        for path in ["/dev/zero", "/", "/proc/self/no-such-file"] {
+            assert!(read_component(Path::new(path)).is_err(), "{path}");
+        }
+        assert!(read_component(Path::new(env!("CARGO_MANIFEST_PATH"))).is_ok());
+    }
 }

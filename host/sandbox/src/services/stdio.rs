@@ -59,11 +59,16 @@ impl Captured {
         (kept.bytes, kept.bytes.saturating_sub(kept.bytes_max as u64))
     }
 
-    /// What is kept, as text fit to show; what is no text is replaced.
-    pub(crate) fn text(&self) -> String {
+    /// What is kept, as text fit to show; what is no text is replaced. If something was dropped before
+    /// it, so many of its first bytes go too: they may be the end of what was cut.
+    pub(crate) fn text(&self, end_of_cut: usize) -> String {
         let kept = self.lock();
-        let from = kept.tail.len().saturating_sub(kept.bytes_max);
-        crate::text::harmless(&String::from_utf8_lossy(&kept.tail[from..]))
+        let from = match kept.bytes > kept.bytes_max as u64 {
+            true => kept.tail.len().saturating_sub(kept.bytes_max) + end_of_cut,
+            false => 0,
+        };
+        let shown = kept.tail.get(from..).unwrap_or_default();
+        crate::text::harmless(&String::from_utf8_lossy(shown))
     }
 }
 
@@ -135,6 +140,11 @@ mod tests {
         }
         captured.take(b"\xff last");
         assert_eq!(captured.counts(), (706, 696));
-        assert_eq!(captured.text(), "defg\u{fffd} last");
+        assert_eq!(captured.text(0), "defg\u{fffd} last");
+        assert_eq!(captured.text(3), "g\u{fffd} last");
+        assert_eq!(captured.text(300), "");
+        let whole = Captured::new(10);
+        whole.take(b"whole");
+        assert_eq!(whole.text(3), "whole");
     }
 }
