@@ -245,8 +245,11 @@ fn armed_store(
     let memory =
         MemoryMeter::new(limits, sandbox.memory_total().clone(), sandbox.config().memory_total_mib);
     let granted = !matches!(entry, Entry::ListTools);
-    let state =
+    let mut state =
         State::new(terms.clone(), brake.clone(), memory, progress, entry.call_id(), granted);
+    if let Some(seeds) = sandbox.config().chance.seeds() {
+        state.plant(seeds);
+    }
     let mut store = Store::new(&machine.engine, state);
     store.limiter(|state| state);
     store.set_hostcall_fuel(mib(limits.host_alloc_mib));

@@ -8,6 +8,7 @@ use crate::grants::Grants;
 use crate::imports::Caller;
 use crate::limits::{Limits, kib, mib};
 use crate::receipt::Receipt;
+use crate::seeds::{Seeds, StillClock};
 use crate::services::fs::{FileMeter, Files};
 use crate::services::http::{Http, HttpScript};
 use crate::services::kv::KeyValue;
@@ -57,6 +58,8 @@ pub(crate) struct State {
     pub(crate) log: Log,
     pub(crate) stdio: Stdio,
     pub(crate) random: Random,
+    /// The clock of a call that has seeds.
+    pub(crate) clock: Option<Arc<StillClock>>,
     pub(crate) http: Http,
     pub(crate) files: Arc<FileMeter>,
     http_ctx: WasiHttpCtx,
@@ -98,6 +101,7 @@ impl State {
             log: Log::new(limits),
             stdio: Stdio::new(kib(limits.stdio_kib)),
             random: Random::new(kib(limits.random_kib)),
+            clock: None,
             http: Http::new(terms.clone(), brake.clone(), granted),
             files: FileMeter::new(limits),
             http_ctx,
@@ -106,6 +110,12 @@ impl State {
             brake,
             terms,
         }
+    }
+
+    /// Gives the call seeds, from which it can be repeated.
+    pub(crate) fn plant(&mut self, seeds: Seeds) {
+        self.clock = Some(StillClock::new(&seeds));
+        self.receipt.seeds = Some(seeds);
     }
 
     /// The grants that apply to this call.
@@ -142,6 +152,9 @@ impl State {
             .allow_tcp(false)
             .allow_udp(false)
             .allow_ip_name_lookup(false);
+        if let (Some(seeds), Some(clock)) = (&self.receipt.seeds, &self.clock) {
+            seeds.plant(&mut builder, clock);
+        }
         if self.granted {
             builder.envs(&self.terms.env);
         }
