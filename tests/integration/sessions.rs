@@ -2,7 +2,7 @@
 
 use crate::cofferdam;
 use crate::runs::{Setup, calls, entry, says};
-use cofferdam_tests::{Ran, run};
+use cofferdam_tests::{Ran, plugin, run};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -178,6 +178,76 @@ fn a_session_played_again_is_the_same_and_one_that_was_changed_is_not() {
 }
 
 #[test]
+fn a_call_is_made_again_in_the_sandbox_and_compared() {
+    let config = HERE.to_owned()
+        + &entry("calc", "")
+        + &entry("files", "grants.files = [{ host = \".\", guest = \"/workspace\" }]")
+        + &entry("guard", "grants.config = { allow = \"notes/**\" }")
+        + "[[hooks]]\nplugin = \"guard\"\non = [\"before\"]\ntools = [\"write_*\"]\n";
+    let script = json!([
+        calls(&[
+            ("c1", "calc", json!({"expression": "2^70 / 3"})),
+            ("c2", "read_file", json!({"path": "/workspace/a.txt"})),
+            ("c3", "write_file", json!({"path": "/workspace/b.txt", "content": "x"})),
+        ]),
+        says("done"),
+    ]);
+    let setup = Setup::new(&config, &script);
+    fs::write(setup.path("a.txt"), "first\n").unwrap();
+    assert_eq!(setup.run(&["--allow-unpinned", "--record-seeds"]).code, 0);
+    let file = setup.path("cofferdam.toml");
+    let again = |call: &str, more: &[&str]| {
+        let mut args = vec!["replay", "latest", "--call", call, "--config", file.to_str().unwrap()];
+        args.extend(more);
+        session(&setup, &args)
+    };
+    let ran = again("c1", &["--allow-unpinned"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for want in ["calc of the plugin calc, with the recorded chance and time", "same     fuel"] {
+        assert!(ran.out.contains(want), "{want}: {ran:?}");
+    }
+    assert_eq!(again("c2", &["--allow-unpinned"]).code, 0);
+    fs::write(setup.path("a.txt"), "second\n").unwrap();
+    let ran = again("c2", &["--allow-unpinned"]);
+    assert_eq!((ran.code, ran.out.contains("differs  content")), (1, true), "{ran:?}");
+    assert!(ran.out.contains("first") && ran.out.contains("second"), "{ran:?}");
+    for (call, more, says) in [
+        ("c3", &["--allow-unpinned"][..], "did not run: it ended by `blocked`"),
+        ("c9", &["--allow-unpinned"], "those that did: c1, c2"),
+        ("c1", &[], "is not pinned"),
+    ] {
+        let ran = again(call, more);
+        assert_eq!((ran.code, ran.err.contains(says)), (2, true), "{call}: {ran:?}");
+    }
+    // Grants and files are those of the operator, whatever the session says.
+    let other = config.replace("name = \"calc\"", "name = \"calculator\"");
+    fs::write(&file, other).unwrap();
+    let ran = again("c1", &["--allow-unpinned"]);
+    assert_eq!((ran.code, ran.err.contains("has no plugin `calc`")), (2, true), "{ran:?}");
+    let other = config.replacen(
+        &format!("{:?}", plugin("calc").display().to_string()),
+        &format!("{:?}", plugin("unruly").display().to_string()),
+        1,
+    );
+    fs::write(&file, other).unwrap();
+    let ran = again("c1", &["--allow-unpinned"]);
+    assert_eq!((ran.code, ran.err.contains("SHA-256")), (2, true), "{ran:?}");
+}
+
+#[test]
+fn seeds_are_in_a_session_only_if_they_are_wanted() {
+    let script = json!([calls(&[("c1", "calc", json!({"expressions": ["1"]}))]), says("done")]);
+    for (more, recorded) in [(&["--allow-unpinned"][..], false), (&["--allow-unpinned", "--record-seeds"], true)] {
+        let setup = Setup::new(&(HERE.to_owned() + &entry("calc", "")), &script);
+        assert_eq!(setup.run(more).code, 0);
+        let lines = lines(&setup);
+        let end = lines.iter().find(|line| line["type"] == "call_end").unwrap();
+        let random = end["receipt"]["seeds"]["random"].as_str();
+        assert_eq!(random.map(str::len), recorded.then_some(64), "{end}");
+    }
+}
+
+#[test]
 fn the_whole_of_a_long_result_is_kept_beside_the_session_if_that_is_wanted() {
     let config = "[session]\ndir = \"sessions\"\nkeep_results = true\n".to_owned()
         + &entry(
@@ -188,7 +258,9 @@ fn the_whole_of_a_long_result_is_kept_beside_the_session_if_that_is_wanted() {
     let setup = Setup::new(&config, &script);
     fs::write(setup.path("long.txt"), "line after line\n".repeat(500)).unwrap();
     assert_eq!(setup.run(&["--allow-unpinned"]).code, 0);
-    let [folder, file] = &files(&setup)[..] else { panic!("{:?}", files(&setup)) };
+    let (folders, sessions): (Vec<_>, Vec<_>) =
+        files(&setup).into_iter().partition(|path| path.is_dir());
+    let ([folder], [file]) = (&folders[..], &sessions[..]) else { panic!("{:?}", files(&setup)) };
     let text = fs::read_to_string(file).unwrap();
     let end = text.lines().find(|line| line.contains("\"call_end\"")).unwrap();
     let end: Value = serde_json::from_str(end).unwrap();

@@ -13,6 +13,7 @@ mod events;
 mod folder;
 mod reader;
 mod recorder;
+pub mod repeat;
 mod setup;
 mod summary;
 mod transcript;

@@ -70,6 +70,10 @@ pub(crate) struct RecordArgs {
     /// Keep no session file.
     #[arg(long, conflicts_with_all = ["continue_latest", "session"])]
     pub(crate) no_session: bool,
+    /// Put into the session what each sandboxed call had of chance and time, so that it can be made
+    /// again exactly. Whoever reads the session can then compute the keys that a plugin made.
+    #[arg(long, conflicts_with = "no_session")]
+    pub(crate) record_seeds: bool,
 }
 
 /// Run an agent on a prompt.
@@ -164,9 +168,16 @@ pub(crate) enum SessionCommand {
             cofferdam session export latest --format json | jq '.messages[-1]'")]
     Export(SessionExportArgs),
     /// Play a session again, without network and without plugins, and see whether the loop still
-    /// does the same.
-    #[command(after_help = "Exit codes: 0 the same, 1 something differs, 2 refused.\n\n\
-            Example: cofferdam session replay latest")]
+    /// does the same; or make one call of it again in the sandbox.
+    #[command(
+        after_help = "With --call, the plugin must be the file of the session, by its digest. What it may \
+            touch comes from the operator's file, not from the session; what the call did outside, \
+            it does again.\n\n\
+            Exit codes: 0 the same, 1 something differs, 2 refused.\n\n\
+            Examples:\n  \
+            cofferdam session replay latest\n  \
+            cofferdam session replay latest --call c1 --config cofferdam.toml"
+    )]
     Replay(SessionReplayArgs),
 }
 
@@ -175,6 +186,12 @@ pub(crate) enum SessionCommand {
 pub(crate) struct SessionReplayArgs {
     #[command(flatten)]
     pub(crate) session: SessionArgs,
+    /// Make this call again in the sandbox, with its arguments, and compare.
+    #[arg(long, value_name = "CALL")]
+    pub(crate) call: Option<String>,
+    /// With --call: load a plugin whose entry has no sha256, if it is the file of the session.
+    #[arg(long, requires = "call")]
+    pub(crate) allow_unpinned: bool,
 }
 
 /// Export a session.

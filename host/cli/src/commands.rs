@@ -42,7 +42,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Session(SessionCommand::List(args)) => session_list::run(&args),
         Command::Session(SessionCommand::Show(args)) => session_show::run(&args),
         Command::Session(SessionCommand::Export(args)) => session_export::run(&args),
-        Command::Session(SessionCommand::Replay(args)) => session_replay::run(&args),
+        Command::Session(SessionCommand::Replay(args)) => session_replay::run(&args).await,
     }
 }
 

@@ -244,10 +244,13 @@ fn armed_store(
     progress: Option<Progress>,
     entry: &Entry,
 ) -> wasmtime::Result<Store<State>> {
-    let Loaded { machine, terms, .. } = plugin;
+    let Loaded { sandbox, machine, terms, .. } = plugin;
     let limits = &terms.limits;
     let granted = !matches!(entry, Entry::ListTools);
-    let state = State::new(terms.clone(), brake.clone(), progress, entry.call_id(), granted);
+    let mut state = State::new(terms.clone(), brake.clone(), progress, entry.call_id(), granted);
+    if let Some(seeds) = sandbox.config().chance.seeds() {
+        state.plant(seeds);
+    }
     let mut store = Store::new(&machine.engine, state);
     store.limiter(|state| state);
     store.set_hostcall_fuel(mib(limits.host_alloc_mib));

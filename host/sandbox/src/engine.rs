@@ -7,6 +7,7 @@ use crate::cache::{Cache, CacheConfig, CacheReport};
 use crate::compile::CompilerCommand;
 use crate::error::SandboxError;
 use crate::imports::HostImport;
+use crate::seeds::Chance;
 use crate::services::http::HttpScript;
 use crate::services::log::LogSink;
 use crate::spill::Spill;
@@ -56,6 +57,8 @@ pub struct SandboxConfig {
     pub spill_total_mib: u64,
     /// Answers HTTP requests in place of the network; the network is used if not set.
     pub http: Option<HttpScript>,
+    /// Where the random numbers and the clocks of calls come from; from the system if not set.
+    pub chance: Chance,
     /// Interfaces that plugins may import beside those of the contract and WASI; none if not set.
     pub imports: Vec<HostImport>,
     /// Where compiled code is kept; without it every process compiles its plugins.
@@ -79,6 +82,7 @@ impl Default for SandboxConfig {
             spill_dir: None,
             spill_total_mib: 1_024,
             http: None,
+            chance: Chance::default(),
             imports: Vec::new(),
             cache: None,
             compiler: None,
@@ -366,6 +370,9 @@ impl Machine {
         let engine = Engine::new(&engine_config(config, allocation, fuel)).map_err(refused)?;
         let mut linker = Linker::new(&engine);
         link(&mut linker).map_err(refused)?;
+        if config.chance != Chance::System {
+            link_still_clock(&mut linker).map_err(refused)?;
+        }
         for import in &config.imports {
             import.link(&mut linker).map_err(|error| import_error(import, error))?;
         }
@@ -409,6 +416,16 @@ fn link(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     insecure::add_to_linker::<State, HasCounted>(linker, State::counted_random)?;
     insecure_seed::add_to_linker::<State, HasCounted>(linker, State::counted_random)?;
     types::add_to_linker::<State, HasFiles>(linker, State::counted_files)?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+/// The clock of calls that have seeds in the place of the engine's own.
+fn link_still_clock(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    use crate::services::clock::HasClocks;
+    use wasmtime_wasi::p2::bindings::clocks::monotonic_clock;
+    linker.allow_shadowing(true);
+    monotonic_clock::add_to_linker::<State, HasClocks>(linker, State::still_clocks)?;
     linker.allow_shadowing(false);
     Ok(())
 }

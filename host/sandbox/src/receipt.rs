@@ -1,6 +1,7 @@
 //! The bill of one call: what it used, what it was refused and what was cut. Written for every
 //! call, also for one that traps.
 
+use crate::seeds::Seeds;
 use crate::spill::Spilled;
 use serde::Serialize;
 use std::any::Any;
@@ -40,6 +41,9 @@ pub struct Receipt {
     pub cuts: Vec<String>,
     /// The whole of a result that was cut, where the operator has it kept.
     pub spilled: Option<Spilled>,
+    /// What the call can be repeated from, where the operator has that recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<Seeds>,
 }
 
 /// Calls into the host by kind.

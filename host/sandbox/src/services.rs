@@ -2,6 +2,7 @@
 //! Each looks at the grants first and writes what it did to the call's receipt.
 
 pub(crate) mod cancellation;
+pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod fs;
 pub(crate) mod http;

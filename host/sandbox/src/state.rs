@@ -8,6 +8,7 @@ use crate::grants::Grants;
 use crate::imports::Caller;
 use crate::limits::{Limits, kib};
 use crate::receipt::Receipt;
+use crate::seeds::{Seeds, StillClock};
 use crate::services::fs::{FileMeter, Files};
 use crate::services::http::{Http, HttpScript};
 use crate::services::kv::KeyValue;
@@ -58,6 +59,8 @@ pub(crate) struct State {
     pub(crate) reports: Reports,
     pub(crate) log: Log,
     pub(crate) random: Random,
+    /// The clock of a call that has seeds.
+    pub(crate) clock: Option<Arc<StillClock>>,
     table: ResourceTable,
     /// Made when first needed: many calls never touch WASI.
     pub(crate) wasi: Option<Box<Wasi>>,
@@ -101,11 +104,18 @@ impl State {
             reports: Reports::new(progress, limits),
             log: Log::new(limits),
             random: Random::new(kib(limits.random_kib)),
+            clock: None,
             table,
             wasi: None,
             brake,
             terms,
         }
+    }
+
+    /// Gives the call seeds, from which it can be repeated.
+    pub(crate) fn plant(&mut self, seeds: Seeds) {
+        self.clock = Some(StillClock::new(&seeds));
+        self.receipt.seeds = Some(seeds);
     }
 
     /// The grants that apply to this call.
@@ -125,8 +135,11 @@ impl State {
 
     /// What reaches beyond the contract, beside the resources and the random budget of the guest.
     fn wasi(&mut self) -> (&mut Wasi, &mut ResourceTable, &mut Random) {
-        let Self { wasi, terms, brake, granted, table, random, .. } = self;
-        let wasi = wasi.get_or_insert_with(|| Box::new(Wasi::new(terms, brake, *granted)));
+        let Self { wasi, terms, brake, granted, table, random, receipt, clock, .. } = self;
+        let wasi = wasi.get_or_insert_with(|| {
+            let chance = receipt.seeds.as_ref().zip(clock.as_ref());
+            Box::new(Wasi::new(terms, brake, chance, *granted))
+        });
         (wasi, table, random)
     }
 
@@ -145,7 +158,12 @@ impl State {
 }
 
 impl Wasi {
-    fn new(terms: &Arc<Terms>, brake: &Arc<Brake>, granted: bool) -> Self {
+    fn new(
+        terms: &Arc<Terms>,
+        brake: &Arc<Brake>,
+        chance: Option<(&Seeds, &Arc<StillClock>)>,
+        granted: bool,
+    ) -> Self {
         let limits = &terms.limits;
         let stdio = Stdio::new(kib(limits.stdio_kib));
         let mut builder = WasiCtx::builder();
@@ -158,6 +176,9 @@ impl Wasi {
             .allow_tcp(false)
             .allow_udp(false)
             .allow_ip_name_lookup(false);
+        if let Some((seeds, clock)) = chance {
+            seeds.plant(&mut builder, clock);
+        }
         if granted {
             builder.envs(&terms.env);
         }

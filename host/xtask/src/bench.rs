@@ -45,6 +45,7 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
         cargo.args(["bench", "-p", "cofferdam-agent", "--bench", "agent_loop"]);
         cargo.args(["-p", "cofferdam-sandbox", "--bench", "sandbox"]);
         cargo.args(["-p", "cofferdam-providers", "--bench", "stream"]);
+        cargo.args(["-p", "cofferdam-app", "--bench", "session"]);
         return process::run(&mut cargo);
     }
     let known: Vec<&str> = FIGURES.into_iter().chain([PROCESSES, REFERENCE]).collect();

@@ -8,6 +8,7 @@ use crate::render::Output;
 use cofferdam_agent::Agent;
 use cofferdam_app::session::{Recorder, Sessions};
 use cofferdam_app::{Assembled, Config, Options, Pinning, assemble};
+use cofferdam_sandbox::Chance;
 
 /// The agent of a file. The flags decide on pinning and on the session, this program on the sandbox,
 /// `options` on the rest. Without `record` there is no session. What the operator should know goes to
@@ -23,7 +24,11 @@ pub(crate) async fn open(
         None => None,
     };
     let pinning = if file.allow_unpinned { Pinning::Optional } else { Pinning::Required };
-    let options = Options { pinning, session, sandbox: super::sandbox_config(), ..options };
+    let mut sandbox = super::sandbox_config();
+    if record.is_some_and(|record| record.record_seeds) {
+        sandbox.chance = Chance::Recorded;
+    }
+    let options = Options { pinning, session, sandbox, ..options };
     let Assembled { agent, notices, session, .. } = assemble(&config, options).await.refused()?;
     for notice in notices {
         Output::Err.line(&format!("note: {notice}"));

@@ -11,15 +11,20 @@ const CONFIG: &str = "cofferdam.toml";
 
 /// The folder that the command line means.
 pub(super) fn folder(args: &SessionFolder) -> anyhow::Result<Sessions> {
-    if let Some(dir) = &args.dir {
-        return Ok(Sessions::at(dir));
+    match &args.dir {
+        Some(dir) => Ok(Sessions::at(dir)),
+        None => folder_of(config(args)?.as_ref()),
     }
-    let config = match &args.config {
-        Some(path) => Some(Config::read(path)?),
-        None if Path::new(CONFIG).is_file() => Some(Config::read(Path::new(CONFIG))?),
-        None => None,
+}
+
+/// The operator's file that the command line means, if there is one.
+pub(super) fn config(args: &SessionFolder) -> anyhow::Result<Option<Config>> {
+    let path = match &args.config {
+        Some(path) => path,
+        None if Path::new(CONFIG).is_file() => Path::new(CONFIG),
+        None => return Ok(None),
     };
-    folder_of(config.as_ref())
+    Ok(Some(Config::read(path)?))
 }
 
 /// The folder of an operator's file, or the person's own.

@@ -14,4 +14,5 @@ mod limits;
 mod neighbours;
 mod receipts;
 mod secrets;
+mod seeds;
 mod support;

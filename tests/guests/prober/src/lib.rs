@@ -4,8 +4,9 @@
 mod files;
 mod web;
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cofferdam_plugin::{
     Amendment, Content, Deserialize, Failure, HookedCall, JsonSchema, Outcome, Reply, Result,
@@ -118,6 +119,7 @@ fn attempt(step: &Value) -> Result<Result<Value, String>> {
         },
         "cancelled" => Ok(Ok(json!([call::is_cancelled(), call::remaining().as_millis() as u64]))),
         "random" => Ok(Ok(json!(wasip2::random::random::get_random_bytes(number("bytes")).len()))),
+        "chance" => Ok(Ok(chance(number("ms")))),
         "exit" => std::process::exit(number("status") as i32),
         "panic" => panic!("{}", text("text")),
         "fail" => Err(Failure::other(text("text"))),
@@ -128,6 +130,22 @@ fn attempt(step: &Value) -> Result<Result<Value, String>> {
         "drip" => Ok(web::drip(step)),
         _ => Ok(files::attempt(step)),
     }
+}
+
+/// Whatever a guest has of chance and time, with a sleep in between.
+fn chance(ms: u64) -> Value {
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;
+    let (began, clock) = (Instant::now(), now());
+    thread::sleep(Duration::from_millis(ms));
+    json!({
+        "random": wasip2::random::random::get_random_bytes(8),
+        "insecure": wasip2::random::insecure::get_insecure_random_u64().to_string(),
+        // Of the seed that is drawn for a process.
+        "hashes": RandomState::new().hash_one(1).to_string(),
+        "clock_us": clock,
+        "slept_us": now() - clock,
+        "elapsed_us": began.elapsed().as_micros() as u64,
+    })
 }
 
 fn before(hooked: &HookedCall) -> Result<Verdict> {
