@@ -237,7 +237,9 @@ fn a_call_is_made_again_in_the_sandbox_and_compared() {
 #[test]
 fn seeds_are_in_a_session_only_if_they_are_wanted() {
     let script = json!([calls(&[("c1", "calc", json!({"expressions": ["1"]}))]), says("done")]);
-    for (more, recorded) in [(&["--allow-unpinned"][..], false), (&["--allow-unpinned", "--record-seeds"], true)] {
+    for (more, recorded) in
+        [(&["--allow-unpinned"][..], false), (&["--allow-unpinned", "--record-seeds"], true)]
+    {
         let setup = Setup::new(&(HERE.to_owned() + &entry("calc", "")), &script);
         assert_eq!(setup.run(more).code, 0);
         let lines = lines(&setup);

@@ -105,6 +105,7 @@ impl Job {
         let shared = brake.clone();
         // The future is made where it runs: what is handed to another thread is small.
         let task = plugin.sandbox.runtime().spawn(async move { Box::pin(self.run(shared)).await });
+        plugin.sandbox.make_room();
         let mut running = Running { task, brake };
         let joined = tokio::select! { biased;
             joined = &mut running.task => joined,
@@ -169,13 +170,17 @@ impl Job {
         };
         let started = brake.start(Duration::from_millis(plugin.terms.limits.wall_ms));
         let waited = started.saturating_sub(brake.asked());
-        let mut store = match armed_store(&plugin, &brake, self.progress, &self.entry) {
+        let mut store = match armed_store(&plugin, &brake, started, self.progress, &self.entry) {
             Ok(store) => store,
             Err(error) => return Ended::unrun(&plugin, waited, broken(&error)),
         };
         let result = tokio::select! { biased;
             stop = brake.stopping() => Err(stop.into()),
-            result = guest(&plugin, &mut store, self.entry) => result,
+            // Fetching a large result takes time that no epoch cuts: what is late is late.
+            result = guest(&plugin, &mut store, self.entry) => match (result, brake.check()) {
+                (Ok(_), Some(stop)) => Err(stop.into()),
+                (result, _) => result,
+            },
         };
         let mut ended = settle(&plugin, &mut store, result);
         drop(store);
@@ -241,6 +246,7 @@ const SPARE_FUEL: u64 = 1;
 fn armed_store(
     plugin: &Loaded,
     brake: &Arc<Brake>,
+    started: u64,
     progress: Option<Progress>,
     entry: &Entry,
 ) -> wasmtime::Result<Store<State>> {
@@ -261,9 +267,13 @@ fn armed_store(
     }
     store.set_epoch_deadline(1);
     let watched = brake.clone();
+    let mut place = sandbox.crowd().outsider(started);
     store.epoch_deadline_callback(move |_| match watched.check() {
         Some(stop) => Err(stop.into()),
-        None => Ok(UpdateDeadline::Yield(1)),
+        None => {
+            place.interrupted();
+            Ok(UpdateDeadline::Yield(1))
+        }
     });
     Ok(store)
 }
@@ -302,7 +312,8 @@ fn settle(
         let state = store.data();
         // Before anything is cut off it, as half a secret is not found; nor is what was cut already.
         let unsure = mask::longest(secrets).saturating_sub(1);
-        let stderr = state.wasi.as_ref().map(|wasi| wasi.stdio.stderr.text(unsure)).unwrap_or_default();
+        let stderr =
+            state.wasi.as_ref().map(|wasi| wasi.stdio.stderr.text(unsure)).unwrap_or_default();
         let stderr = tail(&mask::text(&stderr, secrets), STDERR_BYTES_MAX).to_owned();
         Err(Failure::from_engine(
             &error,

@@ -5,6 +5,7 @@
 
 use crate::cache::{Cache, CacheConfig, CacheReport};
 use crate::compile::CompilerCommand;
+use crate::crowd::Crowd;
 use crate::error::SandboxError;
 use crate::imports::HostImport;
 use crate::seeds::Chance;
@@ -132,6 +133,7 @@ struct Shared {
     counted: Arc<Machine>,
     uncounted: Mutex<Option<Arc<Machine>>>,
     ticker: Ticker,
+    crowd: Arc<Crowd>,
     slots: Semaphore,
     memory_total: Arc<AtomicUsize>,
     /// The cache, or why there is none.
@@ -169,8 +171,10 @@ impl Sandbox {
         let (allocation, counted) = first_machine(&config)?;
         let ticker = Ticker::new()?;
         ticker.add_engine(counted.engine.weak());
+        let runtime = guest_runtime(&config)?;
         Ok(Self {
             shared: Arc::new(Shared {
+                crowd: Crowd::new(runtime.metrics().num_workers()),
                 allocation,
                 counted: Arc::new(counted),
                 uncounted: Mutex::new(None),
@@ -183,7 +187,7 @@ impl Sandbox {
                 },
                 file_operations: Arc::new(Semaphore::new(config.file_operations as usize)),
                 spill: spill(&config),
-                runtime: Some(guest_runtime(&config)?),
+                runtime: Some(runtime),
                 config,
             }),
         })
@@ -230,6 +234,25 @@ impl Sandbox {
 
     pub(crate) fn ticker(&self) -> &Ticker {
         &self.shared.ticker
+    }
+
+    /// The guests that keep the workers busy.
+    pub(crate) fn crowd(&self) -> &Arc<Crowd> {
+        &self.shared.crowd
+    }
+
+    /// A call has come: if guests keep all workers busy, they step aside for it at their next look at
+    /// the epoch, and not at the end of their slice.
+    pub(crate) fn make_room(&self) {
+        if self.crowd().is_full() {
+            self.shared.counted.engine.increment_epoch();
+            // Locked by whoever makes it for the first time: then there is nobody on it yet.
+            if let Ok(uncounted) = self.shared.uncounted.try_lock()
+                && let Some(machine) = &*uncounted
+            {
+                machine.engine.increment_epoch();
+            }
+        }
     }
 
     pub(crate) fn slots(&self) -> &Semaphore {
@@ -351,6 +374,8 @@ fn guest_runtime(config: &SandboxConfig) -> std::io::Result<Runtime> {
     builder
         .max_blocking_threads(config.file_operations as usize + OTHER_BLOCKING)
         .thread_name("cofferdam-guest")
+        // A call that comes is not behind the guests that a worker has already.
+        .global_queue_interval(1)
         // With every worker in a guest, timers and sockets are looked at between two slices of a
         // millisecond, not after 61 of them.
         .event_interval(4)

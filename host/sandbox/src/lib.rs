@@ -10,6 +10,7 @@ mod brake;
 mod cache;
 mod call;
 mod compile;
+mod crowd;
 mod cut;
 mod declare;
 mod engine;

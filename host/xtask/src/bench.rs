@@ -35,6 +35,7 @@ pub(crate) struct Options {
 /// Of the bench `figures`, in its order.
 const FIGURES: [&str; 7] =
     ["fresh", "batch", "languages", "abort", "neighbours", "sleepers", "kernels"];
+const FIGURES_BENCH: &str = "figures";
 const PROCESSES: &str = "processes";
 const REFERENCE: &str = "reference";
 
@@ -42,10 +43,8 @@ const REFERENCE: &str = "reference";
 pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
     if options.criterion {
         let mut cargo = repo.host_cargo();
-        cargo.args(["bench", "-p", "cofferdam-agent", "--bench", "agent_loop"]);
-        cargo.args(["-p", "cofferdam-sandbox", "--bench", "sandbox"]);
-        cargo.args(["-p", "cofferdam-providers", "--bench", "stream"]);
-        cargo.args(["-p", "cofferdam-app", "--bench", "session"]);
+        cargo.args(["bench", "--workspace", "--bench", "agent_loop", "--bench", "sandbox"]);
+        cargo.args(["--bench", "stream", "--bench", "session"]);
         return process::run(&mut cargo);
     }
     let known: Vec<&str> = FIGURES.into_iter().chain([PROCESSES, REFERENCE]).collect();
@@ -57,7 +56,18 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
     let figures: Vec<&str> = FIGURES.into_iter().filter(|name| asked(name)).collect();
     guests::run(repo, &guests::Options { plain: true, ..guests::Options::default() })?;
     say("building what is measured (about 10 minutes the first time)");
-    process::run(repo.host_cargo().args(["build", "--release", "--package", "cofferdam"]))?;
+    // As one selection, so that the engine is built once.
+    let mut cargo = repo.host_cargo();
+    cargo.args([
+        "build",
+        "--release",
+        "--workspace",
+        "--bin",
+        "cofferdam",
+        "--bench",
+        FIGURES_BENCH,
+    ]);
+    process::run(&mut cargo)?;
     println!("{}\n{}", machine(), row::HEAD);
     let mut missed = 0;
     let mut print = |row: Row| {
@@ -88,7 +98,7 @@ fn sandbox(
     print: &mut impl FnMut(Row),
 ) -> Result<()> {
     let mut cargo = repo.host_cargo();
-    cargo.args(["bench", "--quiet", "-p", "cofferdam-sandbox", "--bench", "figures", "--"]);
+    cargo.args(["bench", "--quiet", "--workspace", "--bench", FIGURES_BENCH, "--"]);
     cargo.args(questions).arg("--json").args(quick.then_some("--quick"));
     let mut bench = cargo.stdout(Stdio::piped()).spawn().context("cannot start cargo bench")?;
     let out = bench.stdout.take().context("cargo bench has no output")?;
