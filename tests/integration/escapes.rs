@@ -78,7 +78,7 @@ fn results_answers_names_and_hooks_of_a_run() {
     }
     let fails = json!([{"content": [], "stop_reason": "error", "error_message": EVIL}]);
     let ran = agent_run(&fails, &[]);
-    assert_eq!(ran.code, 1, "{ran:?}");
+    assert_eq!(ran.code, 4, "{ran:?}");
     pure(&ran, "a model's error");
 }
 

@@ -225,10 +225,10 @@ fn an_address_that_others_reach_needs_a_word() {
 }
 
 #[test]
-fn input_that_ends_is_an_orderly_stop_and_a_missing_file_a_refusal() {
+fn input_that_ends_is_an_orderly_stop_and_a_missing_file_a_mistake() {
     let folder = setup();
     let ran = run(command(&folder).stdin(Stdio::null()));
     assert_eq!((ran.code, &*ran.out), (0, ""), "{ran:?}");
     let missing = run(cofferdam().args(["mcp", "--config", "missing.toml"]));
-    assert_eq!(missing.code, 2, "{missing:?}");
+    assert_eq!(missing.code, 3, "{missing:?}");
 }

@@ -170,7 +170,7 @@ fn an_answer_is_printed_for_people_too() {
 fn a_failed_model_is_a_failed_run_that_says_why() {
     let cut = &HELLO[..HELLO.len() / 2];
     let (ran, _) = ask("openai-compatible", vec![cut.into()], &["--print"]);
-    assert_eq!(ran.code, 1, "{ran:?}");
+    assert_eq!(ran.code, 4, "{ran:?}");
     assert!(ran.err.contains("ended before the answer did"), "{}", ran.err);
 }
 

@@ -203,11 +203,25 @@ fn a_question_without_a_person_is_a_no() {
 }
 
 #[test]
-fn a_failed_model_ends_the_run_with_its_text_and_code_1() {
-    let script = json!([{"content": [], "stop_reason": "error", "error_message": "no such luck"}]);
-    let ran = Setup::new("", &script).run(&[]);
-    assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(ran.out.contains("no such luck") || ran.err.contains("no such luck"), "{ran:?}");
+fn each_way_to_end_has_a_code_of_its_own() {
+    let fails = json!([{"content": [], "stop_reason": "error", "error_message": "no such luck"}]);
+    let again = calls(&[("c1", "calc", json!({"expressions": ["1"]}))]);
+    let goes_on = json!([again, again, again]);
+    let calc = entry("calc", "");
+    for (config, script, code, says) in [
+        ("", json!([says("hi")]), 0, ""),
+        ("", fails, 4, "no such luck"),
+        (&format!("{calc}[agent]\nmax_turns = 2\n"), goes_on, 5, "after 2 turns"),
+        ("[[plugins]]\nname = \"a\"\npath = \"b.wasm\"\n", json!([says("hi")]), 2, "b.wasm"),
+        ("[agent]\nmax_turn = 2\n", json!([says("hi")]), 3, "max_turn"),
+    ] {
+        let setup = Setup::new(config, &script);
+        for way in [&[][..], &["--print"], &["--json"]] {
+            let ran = setup.run(&[&["--allow-unpinned"][..], way].concat());
+            assert_eq!(ran.code, code, "{config} {way:?}: {ran:?}");
+            assert!(ran.err.contains(says), "{config} {way:?}: {ran:?}");
+        }
+    }
 }
 
 #[test]
@@ -215,14 +229,14 @@ fn mistakes_in_the_operators_file_end_before_anything_runs() {
     for (config, want) in [
         ("[agent]\nsystem_promt = \"x\"\n", "system_promt"),
         ("[[hooks]]\nplugin = \"ghost\"\non = [\"before\"]\n", "ghost"),
-        ("[[plugins]]\nname = \"a\"\npath = \"gone.wasm\"\n", "gone.wasm"),
+        ("[model]\nname = \"x\"\n", "model"),
     ] {
         let ran = Setup::new(config, &json!([says("hi")])).run(&["--allow-unpinned"]);
-        assert_eq!(ran.code, 2, "{config}: {ran:?}");
+        assert_eq!(ran.code, 3, "{config}: {ran:?}");
         assert!(ran.err.contains(want), "{config}: {}", ran.err);
     }
     let ran = run(cofferdam().args(["run", "--config", "no/such.toml", "go"]));
-    assert_eq!(ran.code, 2, "{ran:?}");
+    assert_eq!(ran.code, 3, "{ran:?}");
     assert!(ran.err.contains("no/such.toml"), "{}", ran.err);
 }
 

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 #[command(
     name = "cofferdam",
     version,
-    after_help = "Exit codes: 0 done, 1 failed, 2 refused before anything ran, 130 aborted.\n\n\
+    after_help = "Exit codes: 0 done, 1 failed, 2 refused before anything ran, 3 a mistake in the operator's \
+        file, 4 the model failed, 5 a limit of the run was reached, 130 aborted.\n\n\
         Examples:\n  \
         cofferdam run --config cofferdam.toml \"What does this project do?\"\n  \
         cofferdam run --continue \"And who wrote it?\"\n  \
@@ -83,7 +84,8 @@ pub(crate) struct RecordArgs {
         the events go to standard error. Ctrl-C aborts the run, a second one leaves at once.\n\n\
         What happens is kept in a session file as it happens. --continue goes on with the latest \
         session of the operator's file; without a prompt, from where it stopped.\n\n\
-        Exit codes: 0 answered, 1 the model failed, 2 refused before it ran, 130 aborted.\n\n\
+        Exit codes: 0 answered, 1 failed otherwise, 2 refused before it ran, 3 a mistake in the operator's file, \
+        4 the model failed, 5 a limit of the run was reached ([agent] max_turns, max_truncated_answers), 130 aborted.\n\n\
         Examples:\n  \
         cofferdam run --print --config cofferdam.toml \"What does this project do?\"\n  \
         cofferdam run --continue \"And who wrote it?\""
@@ -113,7 +115,8 @@ pub(crate) struct RunArgs {
     after_help = "Requests come in on standard input, answers, events and questions go out on standard output, one \
         JSON object a line: host/docs/rpc.md has the protocol. The end of input aborts a run that is active and \
         ends the process.\n\n\
-        Exit codes: 0 the input ended, 1 it could not be read, 2 refused before it ran, 130 interrupted.\n\n\
+        Exit codes: 0 the input ended, 1 it could not be read, 2 refused before it ran, 3 a mistake in the \
+        operator's file, 130 interrupted.\n\n\
         Example: cofferdam rpc --config cofferdam.toml"
 )]
 pub(crate) struct RpcArgs {
@@ -130,7 +133,8 @@ pub(crate) struct RpcArgs {
         call that needs an approval is refused. The bill of each call is in the result's _meta, under \
         cofferdam/call. On SIGHUP the file is read anew and clients are told that the list of tools \
         changed.\n\n\
-        Exit codes: 0 the client went away or the server was interrupted, 1 failed, 2 refused before it ran.\n\n\
+        Exit codes: 0 the client went away or the server was interrupted, 1 failed, 2 refused before it ran, \
+        3 a mistake in the operator's file.\n\n\
         Examples:\n  \
         cofferdam mcp --config cofferdam.toml\n  \
         cofferdam mcp --config cofferdam.toml --http 127.0.0.1:8080"

@@ -3,11 +3,11 @@
 use super::open::open;
 use crate::approver;
 use crate::args::RunArgs;
-use crate::exit::{ABORTED, DONE, Exit, FAILED, Refused as _};
+use crate::exit::{self, ABORTED, DONE, Exit, Refused as _};
 use crate::render::{JsonLines, Lines, Output, answer};
 use anyhow::{Context as _, anyhow, bail};
 use cofferdam_agent::event::Observer;
-use cofferdam_agent::{Agent, AgentError, EndReason, RunEnd};
+use cofferdam_agent::{Agent, AgentError, RunEnd};
 use cofferdam_app::Options;
 use futures::FutureExt as _;
 use std::io::{IsTerminal as _, Read as _};
@@ -25,12 +25,12 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<Exit> {
     };
     let agent = open(&args.file, Some(&args.record), options).await?;
     let subscription = agent.subscribe(view(&args));
-    let end = with_interrupt(&agent, prompt).await?;
+    let Some(end) = with_interrupt(&agent, prompt).await? else { return Ok(ABORTED) };
     drop(subscription);
     if args.print && !args.json {
         Output::Out.line(&end.messages.last().map(|message| answer(message)).unwrap_or_default());
     }
-    Ok(exit(&agent, &end))
+    Ok(said(&agent, &end))
 }
 
 fn view(args: &RunArgs) -> Arc<dyn Observer> {
@@ -60,8 +60,8 @@ fn prompt(given: Option<&str>) -> anyhow::Result<String> {
 }
 
 /// The run; an interrupt aborts it, and a second one ends the process. Without a prompt it goes on
-/// from where the transcript stops.
-async fn with_interrupt(agent: &Agent, prompt: Option<String>) -> anyhow::Result<RunEnd> {
+/// from where the transcript stops. None if it was left.
+async fn with_interrupt(agent: &Agent, prompt: Option<String>) -> anyhow::Result<Option<RunEnd>> {
     let mut aborted = false;
     let mut run = match prompt {
         Some(prompt) => agent.prompt(prompt).boxed(),
@@ -74,11 +74,12 @@ async fn with_interrupt(agent: &Agent, prompt: Option<String>) -> anyhow::Result
                     "the session has nothing to go on with: say what to do next, as in: cofferdam \
                      run --continue \"And then?\""
                 )).refused(),
-                end => Ok(end?),
+                end => Ok(Some(end?)),
             },
             Ok(()) = tokio::signal::ctrl_c() => {
                 if aborted {
-                    bail!("interrupted twice: left at once");
+                    Output::Err.line("interrupted twice: left at once");
+                    return Ok(None);
                 }
                 Output::Err.line("aborting; interrupt again to leave at once");
                 agent.abort();
@@ -88,14 +89,12 @@ async fn with_interrupt(agent: &Agent, prompt: Option<String>) -> anyhow::Result
     }
 }
 
-fn exit(agent: &Agent, end: &RunEnd) -> Exit {
-    match end.reason {
-        EndReason::Finished | EndReason::Terminated | EndReason::Stopped => DONE,
-        EndReason::Aborted => ABORTED,
-        EndReason::ModelFailed | EndReason::TurnLimit(_) | EndReason::TruncationLimit(_) => {
-            let problem = agent.last_error().unwrap_or_else(|| "the model failed".into());
-            Output::Err.line(&format!("error: {problem}"));
-            FAILED
-        }
+/// The exit code of a run, and a word on why it did not come to an answer.
+fn said(agent: &Agent, end: &RunEnd) -> Exit {
+    let exit = exit::of_run(end.reason);
+    if exit != DONE && exit != ABORTED {
+        let problem = agent.last_error().unwrap_or_else(|| end.reason.to_string());
+        Output::Err.line(&format!("error: {problem}"));
     }
+    exit
 }
