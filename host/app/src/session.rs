@@ -11,6 +11,7 @@ pub mod timeline;
 
 mod events;
 mod folder;
+mod nesting;
 mod reader;
 mod recorder;
 pub mod repeat;

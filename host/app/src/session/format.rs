@@ -4,6 +4,7 @@
 //! A reader skips entries of a type that it does not know, and fields that it does not know. What
 //! an old reader would get wrong raises [`VERSION`].
 
+use super::nesting;
 use crate::json;
 use crate::json::read::{self, Fields, Unreadable};
 use cofferdam_agent::event::CallEnd;
@@ -202,7 +203,7 @@ pub struct AfterEntry {
 impl Line {
     /// The line as it stands in the file, with its line feed.
     pub fn to_text(&self) -> String {
-        let mut text = self.to_json().to_string();
+        let mut text = nesting::fold(self.to_json()).to_string();
         text.push('\n');
         text
     }
@@ -222,7 +223,7 @@ impl Line {
     /// Reads a line.
     pub fn parse(text: &str) -> Result<Self, Unreadable> {
         let value = serde_json::from_str(text).map_err(|e| Unreadable(e.to_string()))?;
-        let mut fields = Fields::of(value, "a line")?;
+        let mut fields = Fields::of(nesting::unfold(value), "a line")?;
         let kind = fields.text("type")?;
         let at_us = fields.number("at_us")?;
         Ok(Self { at_us, entry: Entry::of(&kind, fields)? })

@@ -197,9 +197,11 @@ async fn failures_are_masked() {
     ] {
         let outcome = prober.call(steps).await;
         let failure = format!("{:?}", outcome.answer.unwrap_err());
-        // Not even the half of it that a cut would leave.
-        let (half, _) = secret.split_at(secret.len() / 2);
-        assert!(!failure.contains(half), "{failure}");
+        // Not even most of it, which a cut might leave. Less of it is a folder that other things are in:
+        // the guest's own source, which a panic names.
+        for most in [&secret[..secret.len() - 4], &secret[4..]] {
+            assert!(!failure.contains(most), "{failure}");
+        }
     }
 }
 
