@@ -185,6 +185,8 @@ fn all_hooks_in_one_run() {
         // A person is asked, and there is none; a block is an error; a failure is one by default.
         let fine = matches!(row.expected("ended_by"), "proceed" | "rewrite" | "amend");
         assert_eq!(end["is_error"], !fine, "{name}: {end}");
-        assert_eq!(end["hooks"].as_array().unwrap().len(), 1, "{name}: {end}");
+        // Asking a person is a record of its own; the hook ran once.
+        let ran = end["hooks"].as_array().unwrap().iter().filter(|hook| !hook["receipt"].is_null());
+        assert_eq!(ran.count(), 1, "{name}: {end}");
     }
 }
