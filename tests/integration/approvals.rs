@@ -1,4 +1,4 @@
-//! Questions to a person at a terminal, through a pseudo-terminal.
+//! Questions to a person at a terminal that shows lines only, through a pseudo-terminal.
 
 use crate::cofferdam;
 use cofferdam_tests::plugin;
@@ -33,7 +33,7 @@ impl Desk {
     /// The run, with somebody at the terminal.
     fn sit_down(&self) -> PtySession {
         let mut command = cofferdam();
-        command.args(["run", "--no-session", "--allow-unpinned", "--config"]);
+        command.env("TERM", "dumb").args(["run", "--no-session", "--allow-unpinned", "--config"]);
         command.arg(self.folder.path().join("cofferdam.toml")).arg("go");
         spawn_command(command, Some(PATIENCE_MS)).unwrap()
     }

@@ -215,7 +215,7 @@ fn the_whole_of_a_result_that_was_cut_is_kept_where_the_operator_says() {
     // Settings that cannot be are refused by name.
     for (mistake, wants) in [("slots = 0", "slots"), ("stack_kb = 1", "stack_kib")] {
         let refused = read(mistake);
-        assert_eq!(refused.code, 2, "{refused:?}");
+        assert_eq!(refused.code, 3, "{refused:?}");
         assert!(refused.err.contains(wants), "{refused:?}");
     }
 }

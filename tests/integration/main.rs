@@ -17,7 +17,11 @@ mod page;
 mod refusals;
 mod rpc;
 mod runs;
+#[cfg(unix)]
+mod seat;
 mod sessions;
+#[cfg(unix)]
+mod terminal;
 mod unruly;
 
 use std::process::Command;

@@ -72,5 +72,5 @@ fn the_end_of_input_ends_the_process_and_nonsense_is_answered() {
 #[test]
 fn a_configuration_that_cannot_be_used_is_refused_before_any_line() {
     let ran = run(cofferdam().args(["rpc", "--config", "missing.toml"]));
-    assert_eq!((ran.code, &*ran.out), (2, ""), "{ran:?}");
+    assert_eq!((ran.code, &*ran.out), (3, ""), "{ran:?}");
 }

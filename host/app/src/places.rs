@@ -59,6 +59,11 @@ pub fn allowed() -> Option<PathBuf> {
     Some(state()?.join("allowed"))
 }
 
+/// The file of what was typed at the terminal: `history.jsonl` in the state folder.
+pub fn history() -> Option<PathBuf> {
+    Some(state()?.join("history.jsonl"))
+}
+
 /// What a host keeps from run to run: `$COFFERDAM_STATE_DIR`, or `cofferdam` in the user's state
 /// folder. None if there is no such folder.
 fn state() -> Option<PathBuf> {

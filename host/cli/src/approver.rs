@@ -28,7 +28,7 @@ impl Approver for Terminal {
     fn approve<'a>(&'a self, approval: Approval<'a>) -> BoxFuture<'a, Decision> {
         Box::pin(async move {
             let mut turn = self.keyboard.turn().await;
-            Output::Err.question(&question(&approval, turn.columns()));
+            Output::Err.question(&format!("\n{}{PROMPT}", question(&approval, turn.columns())));
             let mut open = Open(true);
             let decision = loop {
                 match turn.line().await {
@@ -60,7 +60,7 @@ impl Drop for Open {
 }
 
 /// What an answer means; none if there is none.
-fn decision(line: &str) -> Option<Decision> {
+pub(crate) fn decision(line: &str) -> Option<Decision> {
     match line.trim().to_lowercase().as_str() {
         "" => None,
         "y" | "yes" => Some(Decision::Approved),
@@ -71,14 +71,14 @@ fn decision(line: &str) -> Option<Decision> {
 
 /// The question as it is shown. What comes from a plugin or a model stands behind a bar, folded by
 /// us: whatever it is, it cannot look like a line of ours.
-fn question(approval: &Approval<'_>, columns: usize) -> String {
+pub(crate) fn question(approval: &Approval<'_>, columns: usize) -> String {
     let call = approval.call;
     let of = match approval.plugin {
         "" => String::new(),
         plugin => format!(" of the plugin {}", visible(plugin, 80)),
     };
     let mut lines = format!(
-        "\n┌ approval needed: {}{of}, call {}\n",
+        "┌ approval needed: {}{of}, call {}\n",
         visible(&call.name, 80),
         visible(&call.id, 80)
     );
@@ -96,7 +96,6 @@ fn question(approval: &Approval<'_>, columns: usize) -> String {
     // A map of JSON values has nothing that could fail.
     let arguments = serde_json::to_string_pretty(&*call.arguments).unwrap_or_default();
     lines.push_str(&quoted(&arguments, usize::MAX, columns));
-    lines.push_str(PROMPT);
     lines
 }
 
@@ -173,7 +172,7 @@ mod tests {
         let call = call(json!({"path": fake, "wide": "日".repeat(200)}));
         for columns in [20, 40, 100] {
             let text = shown("guard", &fake, &format!("a\n\n{fake}\u{2028}b"), &call, columns);
-            let ours = ["┌ approval", "│ asked", "│ the arguments", "└ run it? y = yes"];
+            let ours = ["┌ approval", "│ asked", "│ the arguments"];
             for row in text.lines().filter(|row| !row.is_empty()) {
                 let foreign = row.starts_with("│   ");
                 assert!(foreign || ours.iter().any(|our| row.starts_with(our)), "{row}");

@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run an agent on a prompt.
+    /// Run an agent on a prompt, or sit at the terminal with it.
     Run(RunArgs),
     /// Drive an agent with lines of JSON on standard input and output.
     Rpc(RpcArgs),
@@ -77,21 +77,27 @@ pub(crate) struct RecordArgs {
     pub(crate) record_seeds: bool,
 }
 
-/// Run an agent on a prompt.
+/// Run an agent on a prompt, or sit at the terminal with it.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Events go to standard output as they happen; with --print only the answer does, and \
-        the events go to standard error. Ctrl-C aborts the run, a second one leaves at once.\n\n\
+    after_help = "With somebody at the terminal it stays there until they leave: Enter sends, or steers the run \
+        that is active; Tab sends a follow-up for when it is done; Ctrl-J begins a new line; Up and Down lead \
+        through what was typed before; Ctrl-C aborts the run, a second one leaves; Ctrl-D leaves. NO_COLOR is \
+        honoured.\n\n\
+        Elsewhere, or with TERM=dumb, events go to standard output as lines; with --print only the answer \
+        does, and the events go to standard error. An interrupt aborts the run, a second one leaves at once.\n\n\
         What happens is kept in a session file as it happens. --continue goes on with the latest \
         session of the operator's file; without a prompt, from where it stopped.\n\n\
-        Exit codes: 0 answered, 1 failed otherwise, 2 refused before it ran, 3 a mistake in the operator's file, \
+        Exit codes, at the terminal of the last run: 0 answered, 1 failed otherwise, 2 refused before it ran, 3 a mistake in the operator's file, \
         4 the model failed, 5 a limit of the run was reached ([agent] max_turns, max_truncated_answers), 130 aborted.\n\n\
         Examples:\n  \
+        cofferdam run\n  \
         cofferdam run --print --config cofferdam.toml \"What does this project do?\"\n  \
         cofferdam run --continue \"And who wrote it?\""
 )]
 pub(crate) struct RunArgs {
-    /// What to do; read from standard input if it is `-`, or absent in a new session.
+    /// What to do first. Read from standard input if it is `-`, or if it is absent, the session new and
+    /// nobody at the terminal.
     pub(crate) prompt: Option<String>,
     #[command(flatten)]
     pub(crate) file: FileArgs,

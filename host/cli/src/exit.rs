@@ -2,6 +2,7 @@
 
 use cofferdam_agent::EndReason;
 use cofferdam_app::{AssembleError, ConfigError};
+use cofferdam_sandbox::SandboxError;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -59,17 +60,19 @@ pub(crate) fn of(problem: &anyhow::Error) -> Exit {
 
 /// Whether the operator's file is to blame, rather than what it names.
 fn is_misconfigured(reason: &anyhow::Error) -> bool {
+    let setting = |problem: &SandboxError| matches!(problem, SandboxError::Setting { .. });
     reason.is::<ConfigError>()
+        || reason.downcast_ref::<SandboxError>().is_some_and(setting)
         || reason.downcast_ref::<AssembleError>().is_some_and(|problem| match problem {
             AssembleError::Config(_)
             | AssembleError::NoModel
             | AssembleError::Endpoint(_)
             | AssembleError::ReadScript { .. }
             | AssembleError::Script { .. } => true,
-            AssembleError::Record(_)
-            | AssembleError::Sandbox(_)
-            | AssembleError::Registry(_)
-            | AssembleError::Session(_) => false,
+            AssembleError::Sandbox(problem) => setting(problem),
+            AssembleError::Record(_) | AssembleError::Registry(_) | AssembleError::Session(_) => {
+                false
+            }
         })
 }
 

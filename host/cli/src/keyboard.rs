@@ -88,15 +88,16 @@ impl Turn<'_> {
     }
 }
 
+/// Forgets what was typed and not read yet.
 #[cfg(unix)]
-fn forget_typed_ahead() {
+pub(crate) fn forget_typed_ahead() {
     use rustix::termios::{QueueSelector, tcflush};
     // A terminal that cannot do this keeps what was typed; the line then counts as typed later.
     let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
 }
 
 #[cfg(not(unix))]
-fn forget_typed_ahead() {}
+pub(crate) fn forget_typed_ahead() {}
 
 #[cfg(unix)]
 fn columns() -> Option<usize> {

@@ -4,8 +4,10 @@ mod approver;
 mod args;
 mod commands;
 mod exit;
+mod interrupts;
 mod keyboard;
 mod render;
+mod terminal;
 
 use clap::Parser;
 use render::Output;

@@ -7,7 +7,7 @@ mod receipt;
 
 pub(crate) use cofferdam_app::receipt::summary;
 pub(crate) use json::JsonLines;
-pub(crate) use lines::{Lines, answer, partial_line};
+pub(crate) use lines::{Lines, answer, changes, ended_early, partial_line, preview, retry, text};
 pub(crate) use paint::Paint;
 pub(crate) use receipt::receipt_table;
 

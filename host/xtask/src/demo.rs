@@ -31,10 +31,11 @@ pub(crate) fn run(repo: &Repo) -> Result<ExitCode> {
     say("building cofferdam (about 5 minutes the first time: it holds a compiler)");
     process::run(repo.host_cargo().args(["build", "--package", "cofferdam"]))?;
     say(&format!("running: cofferdam {}", RUN.join(" ")));
-    // By `cargo run`, which knows where the program lies in every configuration.
-    let status = process::status(
-        repo.host_cargo().args(["run", "--quiet", "--package", "cofferdam", "--"]).args(RUN),
-    )?;
+    // By `cargo run`, which knows where the program lies in every configuration. Nobody sits at its
+    // terminal: it ends with its answer.
+    let mut run = repo.host_cargo();
+    run.args(["run", "--quiet", "--package", "cofferdam", "--"]).args(RUN);
+    let status = process::status(run.stdin(std::process::Stdio::null()))?;
     Ok(exit_code(status.code()))
 }
 

@@ -45,7 +45,8 @@ pub(crate) async fn run(args: McpArgs) -> anyhow::Result<Exit> {
 
 /// The agent whose tools are offered. It has no model: the client is the one who asks.
 async fn tools(file: &FileArgs) -> anyhow::Result<Agent> {
-    open(file, None, Options { model: Some(Arc::new(NoModel)), ..Options::default() }).await
+    let options = Options { model: Some(Arc::new(NoModel)), ..Options::default() };
+    Ok(open(file, None, options).await?.agent)
 }
 
 async fn listen(address: SocketAddr, allow_remote: bool) -> anyhow::Result<TcpListener> {

@@ -10,6 +10,13 @@ use cofferdam_app::session::{Recorder, Sessions};
 use cofferdam_app::{Assembled, Config, Options, Pinning, assemble};
 use cofferdam_sandbox::Chance;
 
+/// An agent that was opened.
+pub(crate) struct Opened {
+    pub(crate) agent: Agent,
+    /// Whether a session is written.
+    pub(crate) is_recorded: bool,
+}
+
 /// The agent of a file. The flags decide on pinning and on the session, this program on the sandbox,
 /// `options` on the rest. Without `record` there is no session. What the operator should know goes to
 /// standard error; whatever is wrong is a refusal.
@@ -17,7 +24,7 @@ pub(crate) async fn open(
     file: &FileArgs,
     record: Option<&RecordArgs>,
     options: Options,
-) -> anyhow::Result<Agent> {
+) -> anyhow::Result<Opened> {
     let config = Config::read(&file.config).refused()?;
     let session = match record {
         Some(record) => session(file, record, &config)?,
@@ -33,10 +40,10 @@ pub(crate) async fn open(
     for notice in notices {
         Output::Err.line(&format!("note: {notice}"));
     }
-    if let Some(session) = session {
+    if let Some(session) = &session {
         Output::Err.line(&format!("session {}", session.id()));
     }
-    Ok(agent)
+    Ok(Opened { agent, is_recorded: session.is_some() })
 }
 
 impl RecordArgs {

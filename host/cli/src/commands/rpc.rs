@@ -1,6 +1,6 @@
 //! `cofferdam rpc`: an agent driven by lines of JSON on standard input and output.
 
-use super::open::open;
+use super::open::{Opened, open};
 use crate::args::RpcArgs;
 use crate::exit::{ABORTED, DONE, Exit};
 use cofferdam_agent::AbortSignal;
@@ -10,7 +10,7 @@ use tokio::io::BufReader;
 pub(crate) async fn run(args: RpcArgs) -> anyhow::Result<Exit> {
     let (approver, questions) = approve::channel();
     let options = Options { approver: Some(approver), ..Options::default() };
-    let agent = open(&args.file, Some(&args.record), options).await?;
+    let Opened { agent, .. } = open(&args.file, Some(&args.record), options).await?;
     let (input, output) = (BufReader::new(tokio::io::stdin()), tokio::io::stdout());
     let stop = AbortSignal::new();
     let mut served = std::pin::pin!(rpc::serve(agent, questions, input, output, stop.clone()));

@@ -1,19 +1,26 @@
-//! `cofferdam run`: an agent on a prompt, to its answer.
+//! `cofferdam run`: an agent on a prompt, to its answer, or at a terminal for as long as somebody sits
+//! there.
 
-use super::open::open;
+use super::open::{Opened, open};
 use crate::approver;
 use crate::args::RunArgs;
 use crate::exit::{self, ABORTED, DONE, Exit, Refused as _};
+use crate::interrupts::Interrupts;
 use crate::render::{JsonLines, Lines, Output, answer};
+use crate::terminal::{self, First, History};
 use anyhow::{Context as _, anyhow, bail};
 use cofferdam_agent::event::Observer;
 use cofferdam_agent::{Agent, AgentError, RunEnd};
-use cofferdam_app::Options;
+use cofferdam_app::{Options, approve, places};
 use futures::FutureExt as _;
 use std::io::{IsTerminal as _, Read as _};
 use std::sync::Arc;
 
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<Exit> {
+    let reads_prompt = args.prompt.as_deref() == Some("-");
+    if terminal::is_possible() && !args.print && !args.json && !reads_prompt {
+        return at_the_terminal(args).await;
+    }
     let prompt = match &args.prompt {
         None if args.record.resumes() => None,
         given => Some(prompt(given.as_deref()).refused()?),
@@ -23,7 +30,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<Exit> {
         record: args.answers.clone(),
         ..Options::default()
     };
-    let agent = open(&args.file, Some(&args.record), options).await?;
+    let Opened { agent, .. } = open(&args.file, Some(&args.record), options).await?;
     let subscription = agent.subscribe(view(&args));
     let Some(end) = with_interrupt(&agent, prompt).await? else { return Ok(ABORTED) };
     drop(subscription);
@@ -31,6 +38,26 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<Exit> {
         Output::Out.line(&end.messages.last().map(|message| answer(message)).unwrap_or_default());
     }
     Ok(said(&agent, &end))
+}
+
+async fn at_the_terminal(args: RunArgs) -> anyhow::Result<Exit> {
+    let first = match args.prompt {
+        Some(prompt) if prompt.trim().is_empty() => {
+            Err(anyhow!("the prompt is empty")).refused()?
+        }
+        Some(prompt) => Some(First::Prompt(prompt)),
+        None if args.record.resumes() => Some(First::GoOn),
+        None => None,
+    };
+    let (approver, questions) = approve::channel();
+    let options = Options { approver: Some(approver), record: args.answers, ..Options::default() };
+    let Opened { agent, is_recorded } = open(&args.file, Some(&args.record), options).await?;
+    // Where no session is kept, nothing of it is.
+    let history = match places::history().filter(|_| is_recorded) {
+        Some(file) => History::in_file(file),
+        None => History::forgetful(),
+    };
+    terminal::run(agent, questions, history, first).await
 }
 
 fn view(args: &RunArgs) -> Arc<dyn Observer> {
@@ -59,24 +86,18 @@ fn prompt(given: Option<&str>) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The run; an interrupt aborts it, and a second one ends the process. Without a prompt it goes on
-/// from where the transcript stops. None if it was left.
+/// The run; an interrupt aborts it, and a second one leaves at once. Without a prompt it goes on from
+/// where the transcript stops. None if it was left.
 async fn with_interrupt(agent: &Agent, prompt: Option<String>) -> anyhow::Result<Option<RunEnd>> {
+    let mut interrupts = Interrupts::listen()?;
     let mut aborted = false;
     let mut run = match prompt {
         Some(prompt) => agent.prompt(prompt).boxed(),
         None => agent.continue_run().boxed(),
     };
     loop {
-        tokio::select! {
-            end = &mut run => return match end {
-                Err(AgentError::NothingToContinue | AgentError::AssistantTail) => Err(anyhow!(
-                    "the session has nothing to go on with: say what to do next, as in: cofferdam \
-                     run --continue \"And then?\""
-                )).refused(),
-                end => Ok(Some(end?)),
-            },
-            Ok(()) = tokio::signal::ctrl_c() => {
+        tokio::select! { biased;
+            () = interrupts.next() => {
                 if aborted {
                     Output::Err.line("interrupted twice: left at once");
                     return Ok(None);
@@ -85,6 +106,13 @@ async fn with_interrupt(agent: &Agent, prompt: Option<String>) -> anyhow::Result
                 agent.abort();
                 aborted = true;
             }
+            end = &mut run => return match end {
+                Err(AgentError::NothingToContinue | AgentError::AssistantTail) => Err(anyhow!(
+                    "the session has nothing to go on with: say what to do next, as in: cofferdam \
+                     run --continue \"And then?\""
+                )).refused(),
+                end => Ok(Some(end?)),
+            },
         }
     }
 }

@@ -6,7 +6,7 @@
 use super::{Output, summary};
 use cofferdam_agent::event::{CallEnd, CallEvent, Event, HookAction, HookRecord, Observer};
 use cofferdam_agent::hook::Decision;
-use cofferdam_agent::message::{AssistantBlock, Content, Message, StopReason};
+use cofferdam_agent::message::{AssistantBlock, AssistantMessage, Content, Message, StopReason};
 use cofferdam_agent::model::Retry;
 use cofferdam_agent::tool::ToolResult;
 use cofferdam_sandbox::text::{harmless, visible};
@@ -38,7 +38,7 @@ impl Lines {
                 let turn = self.turn.fetch_add(1, Ordering::Relaxed) + 1;
                 self.to.line(&format!("── turn {turn}"));
             }
-            Event::ModelRetry { retry } => self.to.line(&self::retry(retry)),
+            Event::ModelRetry { retry } => self.to.line(&format!("  {}", self::retry(retry))),
             Event::MessageEnd { message } => self.message(message),
             Event::ToolExecutionStart { call } => self.to.line(&start(call)),
             Event::ToolExecutionUpdate { call, partial } => {
@@ -65,12 +65,8 @@ impl Lines {
                         self.to.line(&indented(&harmless(&block.text), ""));
                     }
                 }
-                if let StopReason::Error | StopReason::Aborted | StopReason::Length =
-                    assistant.stop_reason
-                {
-                    let problem =
-                        assistant.error_message.as_deref().unwrap_or("the output limit cut it");
-                    self.to.line(&format!("  ✗ the answer ended early: {}", visible(problem, 400)));
+                if let Some(problem) = ended_early(assistant) {
+                    self.to.line(&format!("  ✗ {problem}"));
                 }
             }
             // Shown when the call ended; here only its place in the transcript is settled.
@@ -86,9 +82,19 @@ impl Observer for Lines {
     }
 }
 
-fn retry(retry: &Retry) -> String {
+/// Why an answer is not whole; none if it is.
+pub(crate) fn ended_early(answer: &AssistantMessage) -> Option<String> {
+    let (StopReason::Error | StopReason::Aborted | StopReason::Length) = answer.stop_reason else {
+        return None;
+    };
+    let problem = answer.error_message.as_deref().unwrap_or("the output limit cut it");
+    Some(format!("the answer ended early: {}", visible(problem, 400)))
+}
+
+/// Why and when a model is asked again.
+pub(crate) fn retry(retry: &Retry) -> String {
     format!(
-        "  ↻ {}; asking again in {:.1} s (retry {} of {})",
+        "↻ {}; asking again in {:.1} s (retry {} of {})",
         visible(&retry.problem, 400),
         retry.wait.as_secs_f64(),
         retry.retry,
@@ -124,13 +130,18 @@ fn end(call: &CallEvent<'_>, end: &CallEnd) -> String {
     if let Some(receipt) = &end.receipt {
         line.push_str(&format!("  {}", summary(&receipt.to_json())));
     }
-    for record in end.hooks.iter().filter(|record| record.action != HookAction::Kept) {
-        line.push_str(&format!("\n      hook {}", hook(record)));
+    for change in changes(end) {
+        line.push_str(&format!("\n      hook {change}"));
     }
-    for shown in preview(&end.result) {
+    for shown in preview(&end.result.content) {
         line.push_str(&format!("\n      {shown}"));
     }
     line
+}
+
+/// What the hooks of a call did that changed something.
+pub(crate) fn changes(end: &CallEnd) -> impl Iterator<Item = String> {
+    end.hooks.iter().filter(|record| record.action != HookAction::Kept).map(hook)
 }
 
 fn hook(record: &HookRecord) -> String {
@@ -160,8 +171,8 @@ fn decided(decision: &Decision) -> String {
 }
 
 /// The first lines of a result, and how many more there are.
-fn preview(result: &ToolResult) -> Vec<String> {
-    let text = text(&result.content);
+pub(crate) fn preview(content: &[Content]) -> Vec<String> {
+    let text = text(content);
     let lines: Vec<&str> = text.lines().collect();
     let mut shown: Vec<String> =
         lines.iter().take(RESULT_LINES_MAX).map(|line| visible(line, LINE_MAX)).collect();
@@ -176,7 +187,8 @@ pub(crate) fn partial_line(result: &ToolResult) -> String {
     visible(&text(&result.content), LINE_MAX)
 }
 
-fn text(content: &[Content]) -> String {
+/// The text of a content, images named.
+pub(crate) fn text(content: &[Content]) -> String {
     let one = |block: &Content| match block {
         Content::Text(text) => harmless(text),
         Content::Image(image) => format!("[{}, {} bytes]", image.media_type, image.data.len()),
