@@ -264,7 +264,7 @@ fn a_session_goes_on_where_it_stopped_and_so_does_what_was_typed() {
 fn without_a_session_nothing_that_was_typed_is_kept() {
     let setup = Setup::new("", &json!([says("Hm.")]));
     let mut seat = Seat::at(command(&setup, &["--no-session"]), 80, 24);
-    seat.sees("Enter: send");
+    // At once, before anything is there to read it.
     seat.types("a secret\r");
     seat.sees("done after");
     seat.types(&format!("{UP}!"));

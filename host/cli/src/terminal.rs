@@ -24,7 +24,7 @@ use cofferdam_agent::hook::Approval;
 use cofferdam_agent::queue::QueueKind;
 use cofferdam_agent::{Agent, AgentError, EndReason, RunEnd};
 use cofferdam_app::approve::{OpenQuestion, Questions};
-use crossterm::event::{Event, EventStream};
+use crossterm::event::{Event, EventStream, KeyCode, KeyEvent, KeyModifiers};
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
 use pane::{Frame, Pane};
@@ -148,6 +148,9 @@ impl Desk {
             Some(First::GoOn) if self.stopped_short() => self.go_on(),
             Some(First::GoOn) | None => {}
         }
+        if let Some(exit) = self.typed_before().await? {
+            return Ok(exit);
+        }
         let mut terminated = terminated()?;
         let mut frames = interval(FRAME);
         frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -186,19 +189,42 @@ impl Desk {
 
     /// What a key means, and those that are there already behind it: a pasted text comes as many.
     async fn keys(&mut self, first: Event) -> Vec<Intent> {
-        let mut intents = Vec::new();
         let mut next = Some(first);
         while let Some(event) = next {
-            match event {
-                Event::Key(key) => intents.extend(self.view.screen().key(key)),
-                Event::Paste(text) => self.view.screen().paste(&text),
-                // The size is looked up for each frame.
-                Event::Resize(..) | Event::FocusGained | Event::FocusLost | Event::Mouse(_) => {}
+            if let Some(intent) = self.take(event) {
+                // What it asks for comes first: the next key may mean something else then.
+                return vec![intent];
             }
-            // What a key asks for comes first: the next one may mean something else then.
-            next = if intents.is_empty() { self.typed().await } else { None };
+            next = self.typed().await;
         }
-        intents
+        Vec::new()
+    }
+
+    /// What was typed before the keys came one by one: whole lines, with a line feed at their ends.
+    async fn typed_before(&mut self) -> anyhow::Result<Option<Exit>> {
+        while let Some(mut event) = self.typed().await {
+            if event == Event::Key(KeyEvent::new(KeyCode::Char('j'), KeyModifiers::CONTROL)) {
+                event = Event::Key(KeyEvent::from(KeyCode::Enter));
+            }
+            if let Some(intent) = self.take(event)
+                && let Some(exit) = self.act(intent)?
+            {
+                return Ok(Some(exit));
+            }
+        }
+        Ok(None)
+    }
+
+    fn take(&mut self, event: Event) -> Option<Intent> {
+        match event {
+            Event::Key(key) => self.view.screen().key(key),
+            Event::Paste(text) => {
+                self.view.screen().paste(&text);
+                None
+            }
+            // The size is looked up for each frame.
+            Event::Resize(..) | Event::FocusGained | Event::FocusLost | Event::Mouse(_) => None,
+        }
     }
 
     /// The next key if it is there already. It is asked for as the task that waits for keys: the

@@ -94,8 +94,12 @@ impl Input {
         let mut buffer = Buffer::empty(area);
         (&self.area).render(area, &mut buffer);
         let row = |y| {
-            let cells = (0..area_width).filter_map(|x| buffer.cell((x, y)));
-            let text: String = cells.map(|cell| cell.symbol()).collect();
+            let (mut text, mut x) = (String::new(), 0);
+            while let Some(cell) = buffer.cell((x, y)) {
+                text.push_str(cell.symbol());
+                // Behind a wide character there is a cell that nobody sees.
+                x += u16::try_from(columns(cell.symbol())).unwrap_or(1).max(1);
+            }
             text.trim_end().to_owned()
         };
         let cursor = self.area.screen_cursor();
@@ -202,6 +206,9 @@ mod tests {
         assert_eq!((rows, cursor), (vec!["abcd".into(), "efgh".into(), "ij".into()], (2, 2)));
         press(&mut input, KeyCode::Char('u'), KeyModifiers::CONTROL);
         assert!(input.is_empty());
+        typed(&mut input, "日本語!");
+        let (rows, cursor) = input.rows(5, 9);
+        assert_eq!((rows, cursor), (vec!["日本".into(), "語!".into()], (1, 3)));
     }
 
     #[test]

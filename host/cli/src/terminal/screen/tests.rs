@@ -112,12 +112,14 @@ fn calls_show_their_progress_where_there_is_room_and_their_number_where_there_is
     );
     screen.resize(40, 9);
     assert_eq!(live(&screen)[..2], ["  ⠴ read 1.5 s {}", "    … and 2 more calls"]);
+    screen.queue(vec![(QueueKind::FollowUp, "later".into()); 5]);
     for rows in 1..24 {
         screen.resize(12, rows);
         let frame = screen.frame();
         assert!(frame.rows.len() <= rows.max(3) - 1, "{rows}: {:?}", lines(frame.rows));
         assert!(frame.cursor.0 < frame.rows.len());
     }
+    screen.queue(Vec::new());
     screen.resize(40, 24);
     ends(&mut screen, "b", "1\n2\n3\n4\n5\n6\n7\n8");
     let ended = done(&mut screen);
