@@ -13,6 +13,10 @@ use clap::Parser;
 use render::Output;
 use std::process::ExitCode;
 
+/// See `Cargo.toml`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let args = args::Args::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {

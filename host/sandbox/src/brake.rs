@@ -6,6 +6,7 @@
 
 use crate::error::Stop;
 use cofferdam_agent::AbortSignal;
+use std::pin::pin;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -121,13 +122,18 @@ impl Brake {
         Stop::from_code(self.stop.load(Ordering::Acquire))
     }
 
-    /// Ready as soon as the call is stopped.
+    /// Ready as soon as the call is stopped. Looks out for an abort itself: a guest that waits in the
+    /// host is dropped without a detour by the thread of whoever waits for the call.
     pub(crate) async fn stopping(&self) -> Stop {
+        let mut cancelled = pin!(self.abort.cancelled());
         loop {
             if let Some(stop) = self.stopped() {
                 return stop;
             }
-            self.wake.notified().await;
+            tokio::select! { biased;
+                () = self.wake.notified() => {}
+                () = &mut cancelled, if !self.aborted.load(Ordering::Acquire) => self.abort(),
+            }
         }
     }
 

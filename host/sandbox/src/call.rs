@@ -4,6 +4,7 @@
 use crate::brake::{Brake, micros, now};
 use crate::declare::Offered;
 use crate::error::{Failure, Scene, Stop};
+use crate::lane::End;
 use crate::limits::{kib, mib};
 use crate::plugin::Loaded;
 use crate::receipt::{Dropping, Receipt, Tally};
@@ -16,14 +17,16 @@ use cofferdam_agent::hook::{Amendment, Verdict};
 use cofferdam_agent::message::Content;
 use cofferdam_agent::progress::Progress;
 use cofferdam_agent::tool::ToolResult;
+use futures::FutureExt as _;
 use serde_json::Value;
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::SemaphorePermit;
-use tokio::task::JoinHandle;
+use tokio::sync::{SemaphorePermit, oneshot};
 use wasmtime::{Store, Trap, UpdateDeadline};
 
 /// What a fresh instance is asked, whatever the version of its contract.
@@ -103,26 +106,23 @@ impl Job {
         let plugin = self.plugin.clone();
         let brake = self.watched_brake(&abort);
         let shared = brake.clone();
-        // The future is made where it runs: what is handed to another thread is small.
-        let task = plugin.sandbox.runtime().spawn(async move { Box::pin(self.run(shared)).await });
+        let (waiting, ended) = oneshot::channel();
+        plugin.sandbox.lanes().begin(Box::pin(async move {
+            let ended = AssertUnwindSafe(self.run(shared)).catch_unwind().await;
+            Arrival { ended: ended.map_err(|panic| panic_text(&*panic)), waiting }
+        }));
         plugin.sandbox.make_room();
-        let mut running = Running { task, brake };
-        let joined = tokio::select! { biased;
-            joined = &mut running.task => joined,
+        let mut running = Running { ended, brake };
+        let ended = tokio::select! { biased;
+            ended = &mut running.ended => ended,
             () = abort.cancelled() => {
                 running.brake.abort();
-                (&mut running.task).await
+                (&mut running.ended).await
             }
         };
-        joined.unwrap_or_else(|error| {
-            Ended::unrun(
-                &plugin,
-                0,
-                Failure::new(
-                    "failure",
-                    format!("the sandbox failed while it ran the plugin: {error}"),
-                ),
-            )
+        ended.unwrap_or_else(|_| Err("its threads are gone".into())).unwrap_or_else(|problem| {
+            let problem = format!("the sandbox failed while it ran the plugin: {problem}");
+            Ended::unrun(&plugin, 0, Failure::new("failure", problem))
         })
     }
 
@@ -473,18 +473,39 @@ async fn spill(
     written.map(Some)
 }
 
-/// A task that is stopped when nobody waits for it any more.
+/// How a call ended, on its way to whoever waits for it.
+pub(crate) struct Arrival {
+    ended: Result<Ended, String>,
+    waiting: oneshot::Sender<Result<Ended, String>>,
+}
+
+impl End for Arrival {
+    fn hand_over(self) {
+        // Nobody may wait for it any more.
+        let _ = self.waiting.send(self.ended);
+    }
+}
+
+/// A call that is stopped when nobody waits for it any more.
 struct Running {
-    task: JoinHandle<Ended>,
+    ended: oneshot::Receiver<Result<Ended, String>>,
     brake: Arc<Brake>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if !self.task.is_finished() {
+        // One that has ended has closed its end of the channel.
+        if !self.ended.is_terminated() {
             self.brake.stop(Stop::Aborted);
         }
     }
+}
+
+/// What the host said when it panicked, which an embedder's own code may make it do.
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("panicked: {}", text.unwrap_or("without a message"))
 }
 
 /// A future that is polled inside the sandbox's runtime, whoever polls it: the engine's WASI needs

@@ -4,10 +4,12 @@
 //! [`crate::state`].
 
 use crate::cache::{Cache, CacheConfig, CacheReport};
+use crate::call::Arrival;
 use crate::compile::CompilerCommand;
 use crate::crowd::Crowd;
 use crate::error::SandboxError;
 use crate::imports::HostImport;
+use crate::lane::Lanes;
 use crate::seeds::Chance;
 use crate::services::http::HttpScript;
 use crate::services::log::LogSink;
@@ -134,6 +136,7 @@ struct Shared {
     uncounted: Mutex<Option<Arc<Machine>>>,
     ticker: Ticker,
     crowd: Arc<Crowd>,
+    lanes: Arc<Lanes<Arrival>>,
     slots: Semaphore,
     memory_total: Arc<AtomicUsize>,
     /// The cache, or why there is none.
@@ -172,9 +175,11 @@ impl Sandbox {
         let ticker = Ticker::new()?;
         ticker.add_engine(counted.engine.weak());
         let runtime = guest_runtime(&config)?;
+        let workers = runtime.metrics().num_workers();
         Ok(Self {
             shared: Arc::new(Shared {
-                crowd: Crowd::new(runtime.metrics().num_workers()),
+                crowd: Crowd::new(workers),
+                lanes: Lanes::new(runtime.handle().clone(), workers),
                 allocation,
                 counted: Arc::new(counted),
                 uncounted: Mutex::new(None),
@@ -239,6 +244,11 @@ impl Sandbox {
     /// The guests that keep the workers busy.
     pub(crate) fn crowd(&self) -> &Arc<Crowd> {
         &self.shared.crowd
+    }
+
+    /// Where calls begin.
+    pub(crate) fn lanes(&self) -> &Arc<Lanes<Arrival>> {
+        &self.shared.lanes
     }
 
     /// A call has come: if guests keep all workers busy, they step aside for it at their next look at

@@ -21,6 +21,7 @@ mod hook;
 mod imports;
 mod inspect;
 mod json;
+mod lane;
 mod limits;
 mod mask;
 mod nearest;

@@ -3,7 +3,8 @@
 
 use crate::Effort;
 use crate::scene::{guests, load, load_file, sample};
-use crate::table::{Quantity::Micros, Row, Samples};
+use crate::table::Quantity::{self, Micros};
+use crate::table::{Row, Samples};
 use cofferdam_agent::AbortSignal;
 use cofferdam_agent::config::Guards;
 use cofferdam_agent::event::{Event, Observer};
@@ -22,6 +23,9 @@ use tokio::runtime::Runtime;
 
 /// Of wall time, in the limit that is overshot.
 const WALL_MS: u64 = 20;
+/// Of wall time for a guest that copies, so that it has touched every page before: until then, the system makes
+/// the pages, and a copy takes several times as long.
+const WARM_WALL_MS: u64 = 150;
 /// For the guest that copies 64 MiB: a page more than that, and one for the frame.
 const MEMORY_MIB: u64 = 66;
 
@@ -41,13 +45,17 @@ pub(crate) fn ask(effort: Effort) -> Vec<Row> {
     // Until every page of the memory has been touched, a copy takes several times as long.
     let copies = Call { before_ms: 150, ..call(&copying) };
     rows.extend(aborted("copying 64 MiB", copies, effort.times(100), 15_000.0));
-    for (doing, guest, most_ms, times) in [
-        ("spinning", guests::spinning(), 2.0, 200),
-        ("sleeping", guests::sleeping(), 2.0, 200),
-        ("copying 64 MiB", guests::copying(), 15.0, 50),
+    for (doing, guest, wall_ms, most_ms, times) in [
+        ("spinning", guests::spinning(), WALL_MS, 2.0, 200),
+        ("sleeping", guests::sleeping(), WALL_MS, 2.0, 200),
+        ("copying 64 MiB", guests::copying(), WARM_WALL_MS, 15.0, 50),
     ] {
-        rows.push(overshoot(&sandbox, doing, &guest, most_ms, effort.times(times)));
+        let past = overshoot(&sandbox, &guest, wall_ms, effort.times(times));
+        let question = format!("wall limit overshot, {doing}: p99");
+        rows.push(Row::new(question, past).at_most(Micros(most_ms * 1e3)));
     }
+    let first = overshoot(&sandbox, &guests::copying(), WALL_MS, effort.times(50));
+    rows.push(Row::new("  copying them for the first time: p99", first));
     rows
 }
 
@@ -134,12 +142,11 @@ fn on_the_network(sandbox: &Sandbox, effort: Effort) -> Vec<Row> {
 
 fn overshoot(
     sandbox: &Sandbox,
-    doing: &str,
     guest: &crate::guest::Guest,
-    most_ms: f64,
+    wall_ms: u64,
     times: usize,
-) -> Row {
-    let limits = Limits { wall_ms: WALL_MS, memory_mib: MEMORY_MIB, ..Limits::default() };
+) -> Quantity {
+    let limits = Limits { wall_ms, memory_mib: MEMORY_MIB, ..Limits::default() };
     let plugin = load(sandbox, guest, limits);
     let mut samples = Samples::default();
     for _ in 0..times {
@@ -148,8 +155,7 @@ fn overshoot(
         let outcome = block_on(call);
         let took = began.elapsed();
         assert_eq!(outcome.answer.unwrap_err().ended_by, "time-limit");
-        samples.push(took.saturating_sub(Duration::from_millis(WALL_MS)));
+        samples.push(took.saturating_sub(Duration::from_millis(wall_ms)));
     }
-    let question = format!("wall limit overshot, {doing}: p99");
-    Row::new(question, samples.percentile(99.0)).at_most(Micros(most_ms * 1e3))
+    samples.percentile(99.0)
 }

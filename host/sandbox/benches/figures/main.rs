@@ -22,6 +22,10 @@ mod table;
 use std::process::{Command, ExitCode};
 use table::Row;
 
+/// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How much to measure.
 #[derive(Clone, Copy)]
 pub(crate) struct Effort {
