@@ -24,7 +24,7 @@ fn each_limit_is_in_force_as_it_was_written() {
         }
         let problem = limits_of(&format!("{key} = \"many\"")).unwrap_err();
         assert!(problem.contains("line 4") && problem.contains(key), "{problem}");
-        let problem = limits_of(&format!("{key}s_max = 37")).unwrap_err();
+        let problem = limits_of(&format!("{key}x = 37")).unwrap_err();
         assert!(problem.contains(&format!("did you mean `{key}`?")), "{problem}");
     }
 }

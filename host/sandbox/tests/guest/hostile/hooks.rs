@@ -17,7 +17,7 @@ pub(super) fn rows() -> Vec<Hostile> {
             End::Before("proceed", "")),
         hook("hook-before-progress-flood", "Reports progress before a call for ever.",
             Hooks { parts: progress(), before: "(loop $again (call $report-raw (i32.const 1300) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)) (br $again)) unreachable", ..Hooks::default() },
-            End::Before("failure", "stopped after 10000 progress reports")),
+            End::Before("failure", "stopped after 50 progress reports")).limits(&["progress_count=50"]),
         hook("hook-rewrite-deep", "Rewrites arguments to JSON that is nested a hundred thousand deep.",
             Hooks::before("(drop (memory.grow (i32.const 4)))
       (memory.fill (i32.const 65536) (i32.const 91) (i32.const 100000))

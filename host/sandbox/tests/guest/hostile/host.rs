@@ -44,7 +44,7 @@ pub(super) fn rows() -> Vec<Hostile> {
             End::Call("trap", "broke its contract")),
         hostile("progress-flood", "Reports progress for ever.",
             with_progress(Guest { functions: PROGRESS, call: "(loop $again (call $report (local.get $args) (local.get $args-size)) (br $again)) unreachable", ..Guest::default() }),
-            End::Call("output-limit", "stopped after 10000 progress reports")),
+            End::Call("output-limit", "stopped after 50 progress reports")).limits(&["progress_count=50"]),
         hostile("progress-huge", "Reports progress of a megabyte, again and again.",
             with_progress(Guest { functions: PROGRESS, call: "(drop (memory.grow (i32.const 20)))
       (loop $again (call $report (i32.const 8192) (i32.const 1000000)) (br $again)) unreachable", ..Guest::default() }),
