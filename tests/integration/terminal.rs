@@ -415,6 +415,32 @@ fn the_end_of_the_process_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
+fn a_run_is_stopped_and_gone_on_with_as_any_other_program() {
+    let setup = Setup::new("", &json!([says("Back again.")]));
+    let run = command(&setup, &["--no-session"]);
+    let mut shell = Command::new("bash");
+    shell.args(["--norc", "--noprofile", "-i"]).env("PS1", "shell> ");
+    shell.envs(run.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    let mut seat = Seat::at(shell, 100, 24);
+    seat.sees("shell> ");
+    let words = std::iter::once(run.get_program()).chain(run.get_args());
+    let line: Vec<String> = words.map(|word| format!("'{}'", word.display())).collect();
+    seat.types(&format!("{}\r", line.join(" ")));
+    seat.sees("Enter: send");
+    seat.types("half\u{1a}");
+    let stopped = seat.sees("Stopped");
+    assert!(!stopped.contains("Enter: send"), "{stopped}");
+    seat.types("fg\r");
+    seat.sees("› half");
+    seat.types("\r");
+    seat.sees("Back again.");
+    seat.types(CTRL_D);
+    seat.waits_for("the shell", |screen| screen.trim_end().ends_with("shell>"));
+    seat.types("exit\r");
+    assert_eq!(seat.leaves().code, 0);
+}
+
+#[test]
 fn without_a_terminal_that_can_move_its_cursor_there_are_lines() {
     let setup = Setup::new(&entry("calc", ""), &json!([calls(&[calc("c", "1")]), says("Fine.")]));
     let mut dumb = command(&setup, &["--no-session", "go"]);

@@ -66,16 +66,14 @@ pub(crate) async fn run(
     history: History,
     first: Option<First>,
 ) -> anyhow::Result<Exit> {
-    let raw = Raw::enter()?;
     let mut desk = Desk::new(agent, questions, history)?;
     let watching = desk.agent.subscribe(desk.view.clone());
     let left = desk.sit(first).await;
     drop(watching);
-    // What is finished stays, what is live goes.
-    let cleaned = desk.pane.draw(&desk.view.screen().take_done(), Frame::default(), desk.columns);
-    drop(raw);
+    let cleared = desk.clear();
+    drop(desk.raw.take());
     let exit = left?;
-    cleaned?;
+    cleared?;
     Ok(exit)
 }
 
@@ -106,6 +104,8 @@ type Running = BoxFuture<'static, Result<RunEnd, AgentError>>;
 
 /// Everything that the loop joins.
 struct Desk {
+    /// None while the terminal is somebody else's.
+    raw: Option<Raw>,
     agent: Agent,
     questions: Questions,
     /// The question that is shown.
@@ -122,8 +122,10 @@ struct Desk {
 
 impl Desk {
     fn new(agent: Agent, questions: Questions, history: History) -> io::Result<Self> {
+        let raw = Raw::enter()?;
         let screen = Screen::new(Theme::new(Paint::of_stdout()), history);
         Ok(Self {
+            raw: Some(raw),
             agent,
             questions,
             open: None,
@@ -254,6 +256,12 @@ impl Desk {
                 self.agent.abort();
             }
             Intent::Redraw => self.pane.clear()?,
+            Intent::Suspend => {
+                self.clear()?;
+                drop(self.raw.take());
+                raw::stop()?;
+                self.raw = Some(Raw::enter()?);
+            }
             // Dropped, a run that is active ends like one whose process ended.
             Intent::Leave => return Ok(Some(if self.run.is_some() { ABORTED } else { self.exit })),
         }
@@ -325,6 +333,11 @@ impl Desk {
         let OpenQuestion { hook, question: asks, plugin, call, .. } = &question;
         self.view.screen().ask(&Approval { hook, question: asks, plugin, call });
         self.open = Some(question);
+    }
+
+    /// What is finished stays, what is live goes.
+    fn clear(&mut self) -> io::Result<()> {
+        self.pane.draw(&self.view.screen().take_done(), Frame::default(), self.columns)
     }
 
     fn draw(&mut self) -> io::Result<()> {

@@ -23,6 +23,18 @@ impl Raw {
     }
 }
 
+/// Stops the process, as its terminal would have done with the key, until somebody goes on with it.
+#[cfg(unix)]
+pub(super) fn stop() -> io::Result<()> {
+    use rustix::process::{Signal, kill_current_process_group};
+    Ok(kill_current_process_group(Signal::TSTP)?)
+}
+
+#[cfg(not(unix))]
+pub(super) fn stop() -> io::Result<()> {
+    Ok(())
+}
+
 impl Drop for Raw {
     fn drop(&mut self) {
         restore();

@@ -88,6 +88,8 @@ pub(super) enum Intent {
     Leave,
     /// Draw everything again.
     Redraw,
+    /// Stop until the shell goes on with this.
+    Suspend,
 }
 
 impl Screen {
@@ -288,6 +290,7 @@ impl Screen {
                 (self.phase == Phase::Idle).then_some(Intent::Leave)
             }
             KeyCode::Char('l') if control => Some(Intent::Redraw),
+            KeyCode::Char('z') if control => Some(Intent::Suspend),
             KeyCode::Enter if key.modifiers.is_empty() => self.enter(),
             KeyCode::Tab if self.question.is_none() && self.phase != Phase::Idle => {
                 self.said().map(Intent::FollowUp)
