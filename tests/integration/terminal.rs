@@ -52,7 +52,7 @@ fn a_long_run_with_steering_and_a_follow_up() {
     let script = json!([
         streams(
             &["I look ", "at it.\n", "And then at ", "that."],
-            300,
+            1_000,
             &[
                 calc("c1", "6*7"),
                 ("c2", "nap", json!({"ms": 4000})),
@@ -125,7 +125,7 @@ fn questions_come_one_at_a_time_and_what_was_typed_before_is_no_answer() {
     let config = entry("calc", "") + "[approval]\nask = [\"calc\"]\n";
     let long = format!("1{}", "+1".repeat(900));
     let script = json!([
-        streams(&["Well. "], 1_500, &[calc("a", &long), calc("b", "2\u{202e}"), calc("c", "3")]),
+        streams(&["Well. "], 5_000, &[calc("a", &long), calc("b", "2\u{202e}"), calc("c", "3")]),
         says("a: ${results.a}, b: ${results.b}, c: ${results.c}"),
     ]);
     let setup = Setup::new(&config, &script);

@@ -2,6 +2,7 @@
 
 use crate::keyboard::Keyboard;
 use crate::render::Output;
+use crate::render::fold::{columns_at_most, folded_by};
 use cofferdam_agent::hook::{Approval, Approver, Decision};
 use cofferdam_app::approve::AskFirst;
 use cofferdam_sandbox::text::{cut, harmless, visible};
@@ -10,6 +11,8 @@ use std::sync::Arc;
 
 /// Bytes of a hook's own words: the arguments must stay in sight.
 const WORDS_BYTES_MAX: usize = 2_000;
+/// Columns of text below which a terminal has to wrap it itself.
+const WIDTH_MIN: usize = 8;
 /// Bytes of a reason that the model is told.
 const REASON_BYTES_MAX: usize = 2_000;
 const PROMPT: &str = "└ run it? y = yes, n = no, anything else = no, and why: ";
@@ -77,36 +80,41 @@ pub(crate) fn question(approval: &Approval<'_>, columns: usize) -> String {
         "" => String::new(),
         plugin => format!(" of the plugin {}", visible(plugin, 80)),
     };
-    let mut lines = format!(
-        "┌ approval needed: {}{of}, call {}\n",
-        visible(&call.name, 80),
-        visible(&call.id, 80)
-    );
+    let (name, id) = (visible(&call.name, 80), visible(&call.id, 80));
+    let mut lines = said("┌ ", &format!("approval needed: {name}{of}, call {id}"), columns);
     if approval.hook == AskFirst::NAME {
-        lines.push_str("│ asked for by the operator: `[approval] ask` names this tool\n");
+        let why = "asked for by the operator: `[approval] ask` names this tool";
+        lines.push_str(&said("│ ", why, columns));
     } else {
         let hook = visible(approval.hook, 80);
-        lines.push_str(&format!(
-            "│ asked for by the plugin {hook}; its own words, which nobody has checked:\n"
-        ));
+        let who =
+            format!("asked for by the plugin {hook}; its own words, which nobody has checked:");
+        lines.push_str(&said("│ ", &who, columns));
         let words = format!("{}\n{}", approval.question.title, approval.question.message);
         lines.push_str(&quoted(words.trim(), WORDS_BYTES_MAX, columns));
     }
-    lines.push_str("│ the arguments, in full, as the tool will get them:\n");
+    lines.push_str(&said("│ ", "the arguments, in full, as the tool will get them:", columns));
     // A map of JSON values has nothing that could fail.
     let arguments = serde_json::to_string_pretty(&*call.arguments).unwrap_or_default();
     lines.push_str(&quoted(&arguments, usize::MAX, columns));
     lines
 }
 
+/// A sentence of ours, in which foreign names may stand.
+fn said(first: &str, sentence: &str, columns: usize) -> String {
+    let rows = folded_by(columns_at_most, sentence, columns.saturating_sub(3).max(WIDTH_MIN));
+    let row = |(at, row)| format!("{}{row}\n", if at == 0 { first } else { "│ " });
+    rows.iter().enumerate().map(row).collect()
+}
+
 /// A foreign text behind a bar, each row of the screen.
 fn quoted(text: &str, bytes_max: usize, columns: usize) -> String {
     const BAR: &str = "│   ";
-    let width = columns.saturating_sub(BAR.chars().count() + 1).max(16);
+    let width = columns.saturating_sub(BAR.chars().count() + 1).max(WIDTH_MIN);
     let shown = cut(text, bytes_max);
     let mut rows = String::new();
     for line in harmless(shown).replace('\t', "    ").lines() {
-        for row in folded(line, width) {
+        for row in chopped(line, width) {
             rows.push_str(&format!("{BAR}{row}\n"));
         }
     }
@@ -116,12 +124,12 @@ fn quoted(text: &str, bytes_max: usize, columns: usize) -> String {
     rows
 }
 
-/// A line in rows of at most so many columns. What is not ASCII may be two wide.
-fn folded(line: &str, width: usize) -> Vec<&str> {
+/// A line in rows of at most so many columns, with every space of it.
+fn chopped(line: &str, width: usize) -> Vec<&str> {
     let mut rows = Vec::new();
     let (mut start, mut used) = (0, 0);
     for (at, c) in line.char_indices() {
-        let wide = if c.is_ascii() { 1 } else { 2 };
+        let wide = columns_at_most(&line[at..at + c.len_utf8()]);
         if used + wide > width {
             rows.push(&line[start..at]);
             (start, used) = (at, 0);
@@ -172,13 +180,13 @@ mod tests {
         let call = call(json!({"path": fake, "wide": "日".repeat(200)}));
         for columns in [20, 40, 100] {
             let text = shown("guard", &fake, &format!("a\n\n{fake}\u{2028}b"), &call, columns);
-            let ours = ["┌ approval", "│ asked", "│ the arguments"];
-            for row in text.lines().filter(|row| !row.is_empty()) {
-                let foreign = row.starts_with("│   ");
-                assert!(foreign || ours.iter().any(|our| row.starts_with(our)), "{row}");
-                let wide = row.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum::<usize>();
-                assert!(!foreign || wide <= columns.max(22) + 1, "{columns}: {row}");
+            for (at, row) in text.lines().enumerate() {
+                assert!(row.starts_with(if at == 0 { "┌ " } else { "│ " }), "{row}");
+                // The bar is ours, and one column wide for most.
+                assert!(columns_at_most(row) <= columns + 1, "{columns}: {row}");
             }
+            let said = text.lines().map(|row| &row["│ ".len()..]).collect::<Vec<_>>().join(" ");
+            assert!(said.contains("which nobody has checked:"), "{said}");
         }
     }
 

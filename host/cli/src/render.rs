@@ -1,5 +1,6 @@
 //! How things look: lines for people, JSON for programs.
 
+pub(crate) mod fold;
 mod json;
 mod lines;
 mod paint;

@@ -6,7 +6,6 @@
 mod answer;
 mod call;
 mod desk;
-mod fold;
 mod history;
 mod input;
 mod pane;

@@ -1,7 +1,7 @@
 //! An answer as it streams: whole rows are finished at once, the last one is still growing.
 
-use super::fold::{cut, folded};
 use super::theme::Theme;
+use crate::render::fold::{cut, folded};
 use cofferdam_agent::message::{AssistantBlock, AssistantMessage};
 use cofferdam_sandbox::text::{harmless, tail};
 use ratatui::text::Line;

@@ -1,8 +1,8 @@
 //! A tool call: one live row while it runs, with its progress below; at the end what it came to, what it
 //! cost, and the first lines of its result.
 
-use super::fold::{cut, folded};
 use super::theme::Theme;
+use crate::render::fold::{columns, cut, folded};
 use crate::render::{changes, partial_line, preview, summary};
 use cofferdam_agent::event::{CallEnd, CallEvent};
 use cofferdam_agent::message::Content;
@@ -109,7 +109,7 @@ pub(super) fn headline(
     let (mark, style) = if is_error { ("✗", theme.bad()) } else { ("✓", theme.good()) };
     let name = cut(name, width.saturating_sub(4));
     let mut spans = vec![Span::styled(format!("  {mark}"), style), Span::raw(format!(" {name}"))];
-    let left = width.saturating_sub(4 + super::fold::columns(&name));
+    let left = width.saturating_sub(4 + columns(&name));
     if !more.is_empty() && left > 4 {
         spans.push(Span::styled(format!(" {}", cut(more, left - 1)), theme.quiet()));
     }

@@ -1,7 +1,7 @@
 //! What the person types: some lines, and what was typed before.
 
-use super::fold::columns;
 use super::history::History;
+use crate::render::fold::columns;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

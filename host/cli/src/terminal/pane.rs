@@ -5,7 +5,7 @@
 //! and asks the terminal where its cursor is, an answer that comes among the keys or not at all; here
 //! nothing has to be known of what is above. Each frame is one write.
 
-use super::fold::columns;
+use crate::render::fold::columns;
 use cofferdam_sandbox::text::is_unseen;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
@@ -164,7 +164,7 @@ mod tests {
     impl Desk {
         fn new(rows: u16, width: u16) -> Self {
             let size = |n: u16| std::num::NonZeroU16::new(n).expect("not zero");
-            let terminal = vt100::Parser::new(size(rows), size(width), 100);
+            let terminal = vt100::Parser::new(size(rows), size(width), 5_000);
             Self { pane: Pane::new(Vec::new()), terminal, width: width.into() }
         }
 
@@ -195,6 +195,43 @@ mod tests {
         assert_eq!(desk.shown(), "hello\ndone 1\n>");
         desk.draw(&["done 2"], Frame::default());
         assert_eq!(desk.shown(), "hello\ndone 1\ndone 2");
+    }
+
+    #[test]
+    fn whatever_comes_and_goes_every_finished_row_is_there_once_and_the_live_ones_below() {
+        let mut seed = 7_u32;
+        let mut chance = |below: u32| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) % below
+        };
+        let mut desk = Desk::new(12, 20);
+        let mut all: Vec<String> = Vec::new();
+        for step in 0..500 {
+            let done: Vec<String> = (0..chance(4)).map(|n| format!("done {step} {n}")).collect();
+            let live: Vec<String> =
+                (0..=chance(10)).map(|n| format!("live {}", n * chance(9))).collect();
+            all.extend(done.iter().cloned());
+            let row = chance(u32::try_from(live.len()).expect("few"));
+            let cursor = (usize::try_from(row).expect("few"), 3);
+            let texts = |rows: &[String]| {
+                rows.iter().map(|row| Theme::row(Style::new(), row)).collect::<Vec<_>>()
+            };
+            let frame = Frame { rows: texts(&live), cursor };
+            desk.pane.draw(&texts(&done), frame, 20).expect("memory takes everything");
+            desk.terminal.process(&std::mem::take(&mut desk.pane.out));
+            let shown = desk.shown();
+            let shown: Vec<&str> = shown.lines().collect();
+            let want: Vec<&str> = all.iter().chain(&live).map(String::as_str).collect();
+            assert!(shown.len() >= live.len() && want.ends_with(&shown), "step {step}: {shown:?}");
+        }
+        desk.draw(&[], Frame::default());
+        desk.terminal.screen_mut().set_scrollback(usize::MAX);
+        let above = desk.terminal.screen().scrollback();
+        for (at, want) in all.iter().take(above).enumerate() {
+            desk.terminal.screen_mut().set_scrollback(above - at);
+            assert_eq!(desk.terminal.screen().rows(0, 20).next().as_ref(), Some(want), "{at}");
+        }
+        assert!(above > 500, "{above}");
     }
 
     #[test]

@@ -8,11 +8,11 @@ mod live;
 
 use super::answer::Answer;
 use super::call::{self, LiveCall, seconds};
-use super::fold::{columns, cut, folded};
 use super::history::History;
 use super::input::Input;
 use super::theme::Theme;
 use crate::approver;
+use crate::render::fold::{columns, cut, folded};
 use crate::render::{ended_early, retry, text};
 use cofferdam_agent::event::Event;
 use cofferdam_agent::hook::{Approval, Decision};

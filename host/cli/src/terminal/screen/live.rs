@@ -2,8 +2,8 @@
 //! what is typed, and the keys. Where there is little room, the last of these stay.
 
 use super::{Phase, Screen};
+use crate::render::fold::{columns, cut};
 use crate::terminal::call::{LiveCall, seconds, spinner};
-use crate::terminal::fold::{columns, cut};
 use crate::terminal::pane::Frame;
 use crate::terminal::theme::Theme;
 use cofferdam_agent::queue::QueueKind;
@@ -68,7 +68,8 @@ impl Screen {
         if calls.len() > room && room > 0 {
             let more = calls.len() + 1 - room;
             calls.truncate(room - 1);
-            calls.push(Theme::row(self.theme.quiet(), format!("    … and {more} more calls")));
+            let more = cut(&format!("    … and {more} more calls"), self.width);
+            calls.push(Theme::row(self.theme.quiet(), more));
         }
         calls.truncate(room);
         rows.extend(calls);
@@ -89,7 +90,7 @@ impl Screen {
             let more = rows.len() + 1 - room.max(1);
             rows.truncate(room.saturating_sub(1));
             if room > 0 {
-                rows.push(format!("  … and {more} more queued"));
+                rows.push(cut(&format!("  … and {more} more queued"), self.width));
             }
         }
         rows.into_iter().map(|row| Theme::row(self.theme.quiet(), row)).collect()

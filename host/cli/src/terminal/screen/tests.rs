@@ -190,3 +190,68 @@ fn the_end_of_an_old_session_is_shown_again() {
     assert_eq!(shown[2], "› question 8\\u{1b}[2J");
     assert_eq!(shown.iter().filter(|row| row.contains("question")).count(), RECALLED);
 }
+
+#[test]
+fn whatever_happens_the_rows_fit_and_nothing_is_live_in_them() {
+    const EVIL: &str = "\u{1b}[2J日本\u{9b}31m\u{202e}\r\n\t words of it\u{200b}\u{7}";
+    let mut seed = 11_u32;
+    let mut chance = |below: u32| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 16) % below
+    };
+    let arguments = serde_json::json!({EVIL: EVIL}).as_object().cloned().unwrap_or_default();
+    let arguments = Arguments::new(arguments);
+    let call = Call { id: EVIL.into(), name: EVIL.into(), arguments: arguments.clone() };
+    let question = Question { title: EVIL.into(), message: EVIL.into() };
+    let mut screen = screen(80, 24);
+    let mut height = 24;
+    for step in 0..5_000 {
+        screen.at(Duration::from_millis(step * 37));
+        match chance(16) {
+            0 => {
+                height = 1 + usize::try_from(chance(40)).expect("few");
+                screen.resize(21 + usize::try_from(chance(100)).expect("few"), height);
+            }
+            1 => screen.begins(),
+            2 => screen.ends(EVIL, chance(2) == 0),
+            3 => screen.paste(EVIL),
+            4 if screen.question.is_none() => {
+                let approval =
+                    Approval { hook: EVIL, question: &question, plugin: EVIL, call: &call };
+                screen.ask(&approval);
+            }
+            5 => screen.asked(EVIL),
+            6 => starts(&mut screen, EVIL, &arguments),
+            7 => ends(&mut screen, EVIL, EVIL),
+            8 => screen.event(&Event::MessageEnd { message: &Arc::new(EVIL.into()) }),
+            9 => screen.queue(vec![(QueueKind::Steering, EVIL.into()); 3]),
+            10 => {
+                let call = CallEvent { id: EVIL, name: EVIL, arguments: &arguments };
+                let partial = ToolResult::text(EVIL);
+                screen.event(&Event::ToolExecutionUpdate { call, partial: &partial });
+            }
+            11 => drop(control(
+                &mut screen,
+                ['c', 'd', 'j', 'u', 'w'][usize::try_from(chance(5)).expect("few")],
+            )),
+            12 => drop(press(
+                &mut screen,
+                [KeyCode::Up, KeyCode::Down, KeyCode::Enter, KeyCode::Tab]
+                    [usize::try_from(chance(4)).expect("few")],
+            )),
+            _ => types(&mut screen, "日x"),
+        }
+        let frame = screen.frame();
+        assert!(frame.rows.len() <= height.max(3) - 1, "{step}: {height} rows: {frame:?}");
+        assert!(
+            frame.cursor.0 < frame.rows.len() && frame.cursor.1 <= screen.width,
+            "{step}: {frame:?}"
+        );
+        let wide = frame.rows.iter().find(|row| row.width() > screen.width);
+        assert_eq!(wide, None, "{step}: {} columns", screen.width);
+        // Finished rows may be as wide as the terminal was when they were finished.
+        for row in frame.rows.into_iter().chain(screen.take_done()) {
+            assert!(!row.to_string().chars().any(char::is_control), "{step}: {row}");
+        }
+    }
+}

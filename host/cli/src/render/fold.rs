@@ -3,13 +3,23 @@
 use ratatui::text::Span;
 
 /// Columns that a text takes.
-pub(super) fn columns(text: &str) -> usize {
+pub(crate) fn columns(text: &str) -> usize {
     Span::raw(text).width()
+}
+
+/// Columns that a text takes at most: not every terminal takes what is not ASCII for one column wide.
+pub(crate) fn columns_at_most(text: &str) -> usize {
+    text.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum()
 }
 
 /// A line in rows of at most so many columns, broken at spaces where there are some. A line that grows
 /// at its end changes its last row only.
-pub(super) fn folded(line: &str, width: usize) -> Vec<&str> {
+pub(crate) fn folded(line: &str, width: usize) -> Vec<&str> {
+    folded_by(columns, line, width)
+}
+
+/// The same with another measure.
+pub(crate) fn folded_by(columns: fn(&str) -> usize, line: &str, width: usize) -> Vec<&str> {
     let mut rows = Vec::new();
     // Where the row begins, where it can be broken, and the columns from the row's start to `at`.
     let (mut start, mut space, mut used) = (0, None, 0);
@@ -36,7 +46,7 @@ pub(super) fn folded(line: &str, width: usize) -> Vec<&str> {
 }
 
 /// A text in one row, with a mark where it was cut.
-pub(super) fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
     }
