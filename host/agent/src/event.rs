@@ -4,6 +4,7 @@ use crate::hook::{Amendment, Decision, Refusal};
 use crate::message::{Arguments, AssistantMessage, Message};
 use crate::model::{Retry, Step};
 use crate::receipt::SharedReceipt;
+use crate::run::EndReason;
 use crate::tool::ToolResult;
 use futures::future::BoxFuture;
 use std::sync::Arc;
@@ -68,6 +69,8 @@ pub enum Event<'a> {
     AgentEnd {
         /// The messages that the run added.
         messages: &'a [Arc<Message>],
+        /// Why it ended; none if the journal could not be written.
+        reason: Option<EndReason>,
     },
 }
 

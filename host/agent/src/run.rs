@@ -106,7 +106,8 @@ pub(crate) async fn run(claim: &Claim, start: Start) -> Result<RunEnd, AgentErro
         let settled = run.state().settle();
         run.added.extend(settled);
     }
-    run.emit(&Event::AgentEnd { messages: run.report() }).await;
+    let reason = ended.as_ref().ok().copied();
+    run.emit(&Event::AgentEnd { messages: run.report(), reason }).await;
     Ok(RunEnd { reason: ended?, messages: run.added })
 }
 
@@ -258,6 +259,21 @@ enum Turn {
     Last(EndReason),
     /// It is done; `reason` is why the run ends if nothing more turns up.
     Done { goes_on: bool, reason: EndReason },
+}
+
+impl EndReason {
+    /// The word for it in records and on wires.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Terminated => "terminated",
+            Self::Stopped => "stopped",
+            Self::ModelFailed => "model_failed",
+            Self::Aborted => "aborted",
+            Self::TurnLimit(_) => "turn_limit",
+            Self::TruncationLimit(_) => "truncation_limit",
+        }
+    }
 }
 
 impl fmt::Display for EndReason {

@@ -41,7 +41,7 @@ pub fn event(event: &Event<'_>) -> Value {
             "message": self::message(message),
             "tool_results": tool_results.iter().map(|m| self::message(m)).collect::<Vec<_>>(),
         }),
-        Event::AgentEnd { messages } => json!({
+        Event::AgentEnd { messages, .. } => json!({
             "type": "agent_end",
             "messages": messages.iter().map(|m| message(m)).collect::<Vec<_>>(),
         }),

@@ -95,7 +95,7 @@ impl Book {
                 "message": digest(message),
                 "tool_results": tool_results.iter().map(|m| result_id(m)).collect::<Vec<_>>(),
             }),
-            Event::AgentEnd { messages } => {
+            Event::AgentEnd { messages, .. } => {
                 json!({"messages": messages.iter().map(|m| digest(m)).collect::<Vec<_>>()})
             }
         };

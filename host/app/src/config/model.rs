@@ -105,6 +105,18 @@ pub struct TimeoutsEntry {
 }
 
 impl ModelEntry {
+    /// The provider, by the word for it in the file.
+    pub fn provider(&self) -> &'static str {
+        match self {
+            Self::Scripted { .. } => "scripted",
+            Self::Anthropic(_) => "anthropic",
+            Self::Openai(_) => "openai",
+            Self::OpenaiCompatible(_) => "openai-compatible",
+            Self::OpenaiResponses(_) => "openai-responses",
+            Self::Gemini(_) => "gemini",
+        }
+    }
+
     /// The entry of a model behind a server.
     pub fn remote(&self) -> Option<&RemoteEntry> {
         match self {

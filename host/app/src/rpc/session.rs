@@ -8,7 +8,7 @@ use crate::approve::{OpenQuestion, Questions};
 use crate::json;
 use cofferdam_agent::hook::Decision;
 use cofferdam_agent::queue::QueueKind;
-use cofferdam_agent::{AbortSignal, Agent, AgentError, EndReason, RunEnd};
+use cofferdam_agent::{AbortSignal, Agent, AgentError, RunEnd};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -267,20 +267,8 @@ async fn taken_back(open: &mut BTreeMap<u64, OpenQuestion>) -> u64 {
 
 fn run_end(agent: &Agent, ended: Result<RunEnd, AgentError>) -> Value {
     let (reason, error) = match ended {
-        Ok(end) => (word(end.reason), agent.last_error()),
+        Ok(end) => (end.reason.as_str(), agent.last_error()),
         Err(problem) => ("failed", Some(problem.to_string())),
     };
     json!({"type": "run_end", "reason": reason, "error": error})
-}
-
-fn word(reason: EndReason) -> &'static str {
-    match reason {
-        EndReason::Finished => "finished",
-        EndReason::Terminated => "terminated",
-        EndReason::Stopped => "stopped",
-        EndReason::ModelFailed => "model_failed",
-        EndReason::Aborted => "aborted",
-        EndReason::TurnLimit(_) => "turn_limit",
-        EndReason::TruncationLimit(_) => "truncation_limit",
-    }
 }

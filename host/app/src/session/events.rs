@@ -36,7 +36,7 @@ pub fn as_events(lines: &[Line], mut each: impl FnMut(&Event<'_>)) {
                 let call = CallEvent { id, name, arguments: &arguments };
                 each(&Event::ToolExecutionEnd { call, end });
             }
-            Entry::RunEnd => each(&Event::AgentEnd { messages: &[] }),
+            Entry::RunEnd => each(&Event::AgentEnd { messages: &[], reason: None }),
             Entry::Session(_)
             | Entry::Setup(_)
             | Entry::Opened { .. }
