@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod agent_program;
 #[cfg(unix)]
 mod approvals;
 mod authors;
@@ -13,6 +14,7 @@ mod hostile;
 mod languages;
 mod mcp;
 mod models;
+mod observing;
 mod page;
 mod refusals;
 mod rpc;

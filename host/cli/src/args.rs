@@ -77,6 +77,67 @@ pub(crate) struct RecordArgs {
     pub(crate) record_seeds: bool,
 }
 
+/// What is told to those who operate it: host/docs/observing.md.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Observing")]
+pub(crate) struct ObserveArgs {
+    /// Log what happens: error, warn, info, debug or off. COFFERDAM_LOG if absent.
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log: Option<LogLevel>,
+    /// How lines of the log look. COFFERDAM_LOG_FORMAT if absent, else text.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
+    /// Append the log to this file instead of standard error. COFFERDAM_LOG_FILE if absent.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log_file: Option<PathBuf>,
+    /// Put the lines that plugins log into the log. What they say is theirs to choose.
+    #[arg(long)]
+    pub(crate) log_plugins: bool,
+    /// Send traces to this collector of OpenTelemetry, such as http://127.0.0.1:4318, or with `env`
+    /// to where OTEL_EXPORTER_OTLP_ENDPOINT says.
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
+    /// Put prompts, answers, arguments and results into the log and the traces.
+    #[arg(long)]
+    pub(crate) observe_contents: bool,
+}
+
+/// Where figures can be read.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Observing")]
+pub(crate) struct MetricsArgs {
+    /// Serve figures for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9464.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Allow an address for --metrics that other machines reach.
+    #[arg(long, requires = "metrics")]
+    pub(crate) metrics_allow_remote: bool,
+}
+
+/// From which level on lines are logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogLevel {
+    /// Nothing.
+    Off,
+    /// A run that could not be recorded.
+    Error,
+    /// Calls, answers and hooks that failed too.
+    Warn,
+    /// Runs, answers and calls as they end.
+    Info,
+    /// All that begins as well.
+    Debug,
+}
+
+/// How lines of the log look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
 /// Run an agent on a prompt, or sit at the terminal with it.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -103,6 +164,8 @@ pub(crate) struct RunArgs {
     pub(crate) file: FileArgs,
     #[command(flatten)]
     pub(crate) record: RecordArgs,
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
     /// Print the answer alone on standard output, for scripts.
     #[arg(long)]
     pub(crate) print: bool,
@@ -130,6 +193,10 @@ pub(crate) struct RpcArgs {
     pub(crate) file: FileArgs,
     #[command(flatten)]
     pub(crate) record: RecordArgs,
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
 }
 
 /// Offer the plugins' tools to an MCP client.
@@ -148,6 +215,10 @@ pub(crate) struct RpcArgs {
 pub(crate) struct McpArgs {
     #[command(flatten)]
     pub(crate) file: FileArgs,
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
     /// Serve streamable HTTP at http://ADDRESS/mcp instead of standard input and output.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,

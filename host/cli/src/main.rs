@@ -6,6 +6,8 @@ mod commands;
 mod exit;
 mod interrupts;
 mod keyboard;
+mod listen;
+mod observe;
 mod render;
 mod terminal;
 

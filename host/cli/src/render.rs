@@ -65,7 +65,7 @@ fn write(to: &mut impl Write, text: &str) -> io::Result<()> {
 
 /// The same JSON with the characters written out that JSON allows and a terminal obeys, such as
 /// escapes of 8 bits. They can stand in strings only, where each is the same as its escape.
-fn pure_json(json: &str) -> String {
+pub(crate) fn pure_json(json: &str) -> String {
     let mut pure = String::with_capacity(json.len());
     for c in json.chars() {
         if is_unseen(c) {

@@ -3,21 +3,23 @@
 use super::open::open;
 use crate::args::{FileArgs, McpArgs};
 use crate::exit::{DONE, Exit, Refused as _};
+use crate::listen::listen;
+use crate::observe::Observing;
 use crate::render::Output;
-use anyhow::{Context as _, bail};
 use cofferdam_agent::{AbortSignal, Agent};
 use cofferdam_app::Options;
 use cofferdam_mcp::{Access, NoModel, Server};
-use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::net::TcpListener;
 
 pub(crate) async fn run(args: McpArgs) -> anyhow::Result<Exit> {
     let listener = match args.http {
-        Some(address) => Some(listen(address, args.allow_remote).await.refused()?),
+        Some(address) => {
+            Some(listen(address, args.allow_remote, "--allow-remote").await.refused()?)
+        }
         None => None,
     };
-    let server = Server::new(tools(&args.file).await?);
+    let observing = Observing::begin(&args.observe, Some(&args.metrics)).await.refused()?;
+    let server = Server::new(tools(&args.file, &observing).await?);
     let stop = AbortSignal::new();
     let serving = async {
         match listener {
@@ -38,26 +40,15 @@ pub(crate) async fn run(args: McpArgs) -> anyhow::Result<Exit> {
     tokio::select! {
         served = serving => served?,
         () = interrupted(&stop) => {}
-        () = reload_for_ever(&server, &args.file) => {}
+        () = reload_for_ever(&server, &args.file, &observing) => {}
     }
     Ok(DONE)
 }
 
 /// The agent whose tools are offered. It has no model: the client is the one who asks.
-async fn tools(file: &FileArgs) -> anyhow::Result<Agent> {
+async fn tools(file: &FileArgs, observing: &Observing) -> anyhow::Result<Agent> {
     let options = Options { model: Some(Arc::new(NoModel)), ..Options::default() };
-    Ok(open(file, None, options).await?.agent)
-}
-
-async fn listen(address: SocketAddr, allow_remote: bool) -> anyhow::Result<TcpListener> {
-    if !address.ip().is_loopback() && !allow_remote {
-        bail!(
-            "{address} can be reached from other machines, and there is no log-in: listen on \
-             127.0.0.1:{}, or say --allow-remote",
-            address.port()
-        );
-    }
-    TcpListener::bind(address).await.with_context(|| format!("listen on {address}"))
+    Ok(open(file, None, observing, options).await?.agent)
 }
 
 /// The first interrupt stops the server, which ends its calls; a second one does not wait for that.
@@ -75,12 +66,12 @@ async fn interrupted(stop: &AbortSignal) {
 
 /// Reads the file anew on each SIGHUP. A file that cannot be used changes nothing.
 #[cfg(unix)]
-async fn reload_for_ever(server: &Server, file: &FileArgs) {
+async fn reload_for_ever(server: &Server, file: &FileArgs, observing: &Observing) {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut hangups) = signal(SignalKind::hangup()) else { return std::future::pending().await };
     loop {
         hangups.recv().await;
-        match tools(file).await {
+        match tools(file, observing).await {
             Ok(agent) => {
                 server.replace(agent).await;
                 Output::Err.line("note: the configuration was read anew");
@@ -93,6 +84,6 @@ async fn reload_for_ever(server: &Server, file: &FileArgs) {
 }
 
 #[cfg(not(unix))]
-async fn reload_for_ever(_: &Server, _: &FileArgs) {
+async fn reload_for_ever(_: &Server, _: &FileArgs, _: &Observing) {
     std::future::pending().await
 }

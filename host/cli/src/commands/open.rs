@@ -4,10 +4,12 @@
 use super::session;
 use crate::args::{FileArgs, RecordArgs};
 use crate::exit::Refused as _;
+use crate::observe::Observing;
 use crate::render::Output;
 use cofferdam_agent::Agent;
 use cofferdam_app::session::{Recorder, Sessions};
 use cofferdam_app::{Assembled, Config, Options, Pinning, assemble};
+use cofferdam_observe::Subject;
 use cofferdam_sandbox::Chance;
 
 /// An agent that was opened.
@@ -19,10 +21,11 @@ pub(crate) struct Opened {
 
 /// The agent of a file. The flags decide on pinning and on the session, this program on the sandbox,
 /// `options` on the rest. Without `record` there is no session. What the operator should know goes to
-/// standard error; whatever is wrong is a refusal.
+/// standard error; whatever is wrong is a refusal. The agent is observed as it was asked for.
 pub(crate) async fn open(
     file: &FileArgs,
     record: Option<&RecordArgs>,
+    observing: &Observing,
     options: Options,
 ) -> anyhow::Result<Opened> {
     let config = Config::read(&file.config).refused()?;
@@ -35,6 +38,13 @@ pub(crate) async fn open(
     if record.is_some_and(|record| record.record_seeds) {
         sandbox.chance = Chance::Recorded;
     }
+    sandbox.log = observing.plugin_log();
+    let model = config.model.as_ref().filter(|_| options.model.is_none());
+    let mut subject = Subject {
+        provider: model.map(|model| model.provider().to_owned()),
+        model: model.and_then(|model| model.remote()).map(|remote| remote.name.clone()),
+        session: None,
+    };
     let options = Options { pinning, session, sandbox, ..options };
     let Assembled { agent, notices, session, .. } = assemble(&config, options).await.refused()?;
     for notice in notices {
@@ -42,7 +52,9 @@ pub(crate) async fn open(
     }
     if let Some(session) = &session {
         Output::Err.line(&format!("session {}", session.id()));
+        subject.session = Some(session.id().to_string());
     }
+    observing.watch(&agent, &subject);
     Ok(Opened { agent, is_recorded: session.is_some() })
 }
 

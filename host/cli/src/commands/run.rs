@@ -6,6 +6,7 @@ use crate::approver;
 use crate::args::RunArgs;
 use crate::exit::{self, ABORTED, DONE, Exit, Refused as _};
 use crate::interrupts::Interrupts;
+use crate::observe::Observing;
 use crate::render::{JsonLines, Lines, Output, answer};
 use crate::terminal::{self, First, History};
 use anyhow::{Context as _, anyhow, bail};
@@ -30,7 +31,8 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<Exit> {
         record: args.answers.clone(),
         ..Options::default()
     };
-    let Opened { agent, .. } = open(&args.file, Some(&args.record), options).await?;
+    let observing = Observing::begin(&args.observe, None).await.refused()?;
+    let Opened { agent, .. } = open(&args.file, Some(&args.record), &observing, options).await?;
     let subscription = agent.subscribe(view(&args));
     let Some(end) = with_interrupt(&agent, prompt).await? else { return Ok(ABORTED) };
     drop(subscription);
@@ -51,7 +53,10 @@ async fn at_the_terminal(args: RunArgs) -> anyhow::Result<Exit> {
     };
     let (approver, questions) = approve::channel();
     let options = Options { approver: Some(approver), record: args.answers, ..Options::default() };
-    let Opened { agent, is_recorded } = open(&args.file, Some(&args.record), options).await?;
+    let observing = Observing::begin(&args.observe, None).await.refused()?;
+    observing.keep_off_the_screen().refused()?;
+    let opened = open(&args.file, Some(&args.record), &observing, options).await?;
+    let Opened { agent, is_recorded } = opened;
     // Where no session is kept, nothing of it is.
     let history = match places::history().filter(|_| is_recorded) {
         Some(file) => History::in_file(file),
