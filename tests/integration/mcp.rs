@@ -5,6 +5,7 @@
 //! `COFFERDAM_NODE_DIR` the folder whose `node_modules` has the package (default: `tests/mcp`).
 
 use crate::cofferdam;
+use crate::observing::{noted, scrape};
 use crate::runs::{entry, entry_of};
 use cofferdam_tests::{Ran, plugin, root, run};
 use serde_json::Value;
@@ -53,7 +54,7 @@ fn installed(probe: std::io::Result<std::process::Output>, what: &str) -> Option
 }
 
 /// An operator's file without a model: tools that work, tools that misbehave, a guard, a question.
-fn setup() -> TempDir {
+pub(crate) fn setup() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let config = [
         entry("calc", ""),
@@ -72,36 +73,33 @@ fn setup() -> TempDir {
     folder
 }
 
-fn command(folder: &TempDir) -> Command {
+pub(crate) fn command(folder: &TempDir) -> Command {
     let mut command = cofferdam();
     command.args(["mcp", "--allow-unpinned", "--config"]).arg(folder.path().join("cofferdam.toml"));
     command
 }
 
 /// A server on HTTP; it ends with the test.
-struct Listening {
+pub(crate) struct Listening {
     server: Child,
     /// Such as `127.0.0.1:40001`.
-    address: String,
+    pub(crate) address: String,
+    metrics: String,
     _folder: TempDir,
 }
 
 impl Listening {
-    fn new(more: &[&str]) -> Self {
+    pub(crate) fn new(more: &[&str]) -> Self {
         let folder = setup();
         let mut command = command(&folder);
-        command.args(["--http", "127.0.0.1:0"]).args(more);
+        command.args(["--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]).args(more);
         let mut server = command.stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
-        let address = loop {
-            let line = lines.next().unwrap().unwrap();
-            if let Some(url) = line.strip_prefix("listening on http://") {
-                break url.strip_suffix("/mcp").unwrap().to_owned();
-            }
-        };
+        let mut lines = BufReader::new(server.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let metrics = noted(&mut lines, "metrics on ");
+        let address = noted(&mut lines, "listening on ");
         // Read on, so that the server's notes do not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { server, address, _folder: folder }
+        Self { server, address, metrics, _folder: folder }
     }
 
     /// The whole answer to one request.
@@ -171,6 +169,17 @@ fn on_http(walker: Option<Walker>) {
     let url = format!("http://{}/mcp", listening.address);
     walker.args(["http", &url]).arg(listening.server.id().to_string());
     check(&run(&mut walker), true);
+    let figures = scrape(&listening.metrics);
+    for sample in [
+        "cofferdam_tool_calls_total{tool=\"calc\",end=\"ok\"} 2",
+        "cofferdam_tool_calls_total{tool=\"crash\",end=\"trap\"} 1",
+        "cofferdam_tool_calls_total{tool=\"spin\",end=\"time-limit\"} 1",
+        "cofferdam_tool_calls_total{tool=\"write_file\",end=\"blocked\"} 1",
+        "cofferdam_tool_calls_total{tool=\"calm_patient\",end=\"ok\"} 1",
+        "cofferdam_tool_calls_total{tool=\"other\",end=\"unknown-tool\"} 1",
+    ] {
+        assert!(figures.contains(sample), "{sample}\n{figures}");
+    }
 }
 
 #[test]

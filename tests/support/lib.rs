@@ -3,6 +3,10 @@
 #[path = "../conformance/player/mod.rs"]
 pub mod conformance;
 
+mod hostile_line;
+
+pub use hostile_line::hostile_line;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;

@@ -13,6 +13,7 @@ use cofferdam_agent::{AbortSignal, Agent, AgentConfig, Settings, Toolset};
 use cofferdam_app::approve::{self, AskFirst, Questions};
 use cofferdam_app::patterns::ToolPatterns;
 use cofferdam_app::rpc;
+use cofferdam_tests::hostile_line;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
@@ -234,56 +235,6 @@ async fn the_end_of_input_stops_in_order() {
     assert_eq!(agent.messages().len(), 4, "every call has its result");
 }
 
-/// xorshift64.
-fn draw(state: &mut u64, below: usize) -> usize {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    usize::try_from(*state % below as u64).unwrap()
-}
-
-/// A line of input without its end: good, cut, damaged, or of another kind altogether.
-fn hostile(state: &mut u64) -> Vec<u8> {
-    const GOOD: [&str; 7] = [
-        r#"{"id":1,"type":"steer","text":"left"}"#,
-        r#"{"id":"two","type":"follow_up","text":"then \u00e9\ud83d\ude00"}"#,
-        r#"{"type":"abort"}"#,
-        r#"{"type":"state","id":3}"#,
-        r#"{"type":"messages","from":18446744073709551615}"#,
-        r#"{"type":"answer","question":"q1","approved":true}"#,
-        r#"{"type":"continue"}"#,
-    ];
-    const BAD: [&[u8]; 10] = [
-        b"{\"type\":\"prompt\",\"text\":\"\"}",
-        b"{\"type\":\"steer\",\"text\":\"\\ud800\"}",
-        b"{\"type\":\"steer\",\"text\":\"a\",\"text\":\"b\"}",
-        b"{\"type\":\"messages\",\"from\":-1}",
-        b"{\"type\":\"messages\",\"from\":1e400}",
-        b"{\"id\":{},\"type\":\"state\"}",
-        b"\xff\xfe{\"type\":\"state\"}",
-        b"\x00",
-        b"null",
-        b"{\"type\":\"answer\",\"question\":1,\"approved\":\"yes\"}",
-    ];
-    let mut line = GOOD[draw(state, GOOD.len())].as_bytes().to_vec();
-    match draw(state, 8) {
-        0 | 1 => {}
-        2 => line.truncate(draw(state, line.len())),
-        3 => drop(line.drain(..draw(state, line.len()))),
-        4 => {
-            for _ in 0..1 + draw(state, 4) {
-                let at = draw(state, line.len());
-                line[at] = u8::try_from(draw(state, 256)).unwrap();
-            }
-        }
-        5 => line = (0..draw(state, 300)).map(|_| draw(state, 256) as u8).collect(),
-        6 => line = ["[", "{\"a\":"][draw(state, 2)].repeat(1 + draw(state, 5_000)).into(),
-        _ => line = BAD[draw(state, BAD.len())].to_vec(),
-    }
-    line.retain(|byte| *byte != b'\n');
-    line
-}
-
 #[tokio::test]
 async fn ten_thousand_hostile_lines_get_an_answer_each_and_only_good_ones_do_something() {
     let (agent, questions) = agent(ScriptedModel::default(), vec![]);
@@ -291,7 +242,7 @@ async fn ten_thousand_hostile_lines_get_an_answer_each_and_only_good_ones_do_som
     let mut state = 88_172_645_463_325_252;
     let (mut steered, mut followed, mut good) = (0, 0, 0);
     for _ in 0..10_000 {
-        let line = hostile(&mut state);
+        let line = hostile_line(&mut state);
         client.raw(&[&line[..], b"\n"].concat()).await;
         if line.trim_ascii().is_empty() {
             continue;

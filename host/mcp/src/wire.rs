@@ -34,6 +34,9 @@ pub(crate) fn result(end: &CallEnd) -> CallToolResult {
     };
     let mut facts = json::call_end(end);
     facts.retain(|field, _| !matches!(field.as_str(), "result" | "is_error"));
+    if let Some(receipt) = facts.get_mut("receipt") {
+        keep_what_is_something(receipt);
+    }
     if let Some(details) = &end.result.details {
         facts.insert("details".into(), details.clone());
     }
@@ -41,6 +44,20 @@ pub(crate) fn result(end: &CallEnd) -> CallToolResult {
     meta.insert(CALL.into(), Value::Object(facts));
     result.meta = Some(MetaObject(meta));
     result
+}
+
+/// Takes out of a receipt what is zero or empty: some clients put the `_meta` of a failed call before
+/// their models, who pay for every figure.
+fn keep_what_is_something(value: &mut Value) {
+    let Value::Object(fields) = value else { return };
+    fields.values_mut().for_each(keep_what_is_something);
+    fields.retain(|_, value| match value {
+        Value::Null => false,
+        Value::Number(number) => number.as_u64() != Some(0),
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Bool(_) | Value::String(_) => true,
+    });
 }
 
 /// The text of a result.
@@ -58,5 +75,22 @@ fn block(block: &Content) -> ContentBlock {
         Content::Image(image) => {
             ContentBlock::image(BASE64.encode(&image.data), image.media_type.clone())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_receipt_is_told_without_what_is_nothing() {
+        let mut receipt = json!({
+            "plugin": "calc", "fuel": 7, "http_requests": 0, "refusals": [], "spilled": null,
+            "host_calls": {"http": {"calls": 0, "bytes": 0}, "log": {"calls": 1, "bytes": 0}},
+        });
+        keep_what_is_something(&mut receipt);
+        let told = json!({"plugin": "calc", "fuel": 7, "host_calls": {"log": {"calls": 1}}});
+        assert_eq!(receipt, told);
     }
 }
