@@ -6,9 +6,9 @@
 
 use crate::error::Stop;
 use cofferdam_agent::AbortSignal;
-use std::pin::pin;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::task::Wake;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use wasmtime::EngineWeak;
@@ -122,18 +122,13 @@ impl Brake {
         Stop::from_code(self.stop.load(Ordering::Acquire))
     }
 
-    /// Ready as soon as the call is stopped. Looks out for an abort itself: a guest that waits in the
-    /// host is dropped without a detour by the thread of whoever waits for the call.
+    /// Ready as soon as the call is stopped.
     pub(crate) async fn stopping(&self) -> Stop {
-        let mut cancelled = pin!(self.abort.cancelled());
         loop {
             if let Some(stop) = self.stopped() {
                 return stop;
             }
-            tokio::select! { biased;
-                () = self.wake.notified() => {}
-                () = &mut cancelled, if !self.aborted.load(Ordering::Acquire) => self.abort(),
-            }
+            self.wake.notified().await;
         }
     }
 
@@ -160,6 +155,19 @@ impl Brake {
     /// What is left to the call.
     pub(crate) fn remaining(&self) -> Duration {
         Duration::from_micros(self.deadline.load(Ordering::Acquire).saturating_sub(now()))
+    }
+}
+
+/// Woken by an abort: whoever aborts brakes the guest itself, and no thread need wake up for that first.
+impl Wake for Brake {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.abort.is_cancelled() {
+            self.abort();
+        }
     }
 }
 

@@ -21,10 +21,10 @@ use futures::FutureExt as _;
 use serde_json::Value;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::{SemaphorePermit, oneshot};
 use wasmtime::{Store, Trap, UpdateDeadline};
@@ -112,14 +112,13 @@ impl Job {
             Arrival { ended: ended.map_err(|panic| panic_text(&*panic)), waiting }
         }));
         plugin.sandbox.make_room();
+        let mut aborted = pin!(abort.cancelled());
+        let waker = Waker::from(brake.clone());
+        if aborted.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+            brake.abort();
+        }
         let mut running = Running { ended, brake };
-        let ended = tokio::select! { biased;
-            ended = &mut running.ended => ended,
-            () = abort.cancelled() => {
-                running.brake.abort();
-                (&mut running.ended).await
-            }
-        };
+        let ended = (&mut running.ended).await;
         ended.unwrap_or_else(|_| Err("its threads are gone".into())).unwrap_or_else(|problem| {
             let problem = format!("the sandbox failed while it ran the plugin: {problem}");
             Ended::unrun(&plugin, 0, Failure::new("failure", problem))
