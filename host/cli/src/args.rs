@@ -4,6 +4,9 @@ use clap::{Parser, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+/// The heading of the flags that are about being observed.
+const OBSERVING: &str = "Observing";
+
 /// Runs agents whose tools and hooks are sandboxed WebAssembly components.
 #[derive(Debug, Parser)]
 #[command(
@@ -79,38 +82,36 @@ pub(crate) struct RecordArgs {
 
 /// What is told to those who operate it: host/docs/observing.md.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Observing")]
 pub(crate) struct ObserveArgs {
     /// Log what happens: error, warn, info, debug or off. COFFERDAM_LOG if absent.
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, help_heading = OBSERVING, value_name = "LEVEL")]
     pub(crate) log: Option<LogLevel>,
     /// How lines of the log look. COFFERDAM_LOG_FORMAT if absent, else text.
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, help_heading = OBSERVING, value_name = "FORMAT")]
     pub(crate) log_format: Option<LogFormat>,
     /// Append the log to this file instead of standard error. COFFERDAM_LOG_FILE if absent.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = OBSERVING, value_name = "FILE")]
     pub(crate) log_file: Option<PathBuf>,
     /// Put the lines that plugins log into the log. What they say is theirs to choose.
-    #[arg(long)]
+    #[arg(long, help_heading = OBSERVING)]
     pub(crate) log_plugins: bool,
     /// Send traces to this collector of OpenTelemetry, such as http://127.0.0.1:4318, or with `env`
     /// to where OTEL_EXPORTER_OTLP_ENDPOINT says.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, help_heading = OBSERVING, value_name = "URL")]
     pub(crate) otlp: Option<String>,
     /// Put prompts, answers, arguments and results into the log and the traces.
-    #[arg(long)]
+    #[arg(long, help_heading = OBSERVING)]
     pub(crate) observe_contents: bool,
 }
 
 /// Where figures can be read.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Observing")]
 pub(crate) struct MetricsArgs {
     /// Serve figures for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9464.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, help_heading = OBSERVING, value_name = "ADDRESS")]
     pub(crate) metrics: Option<SocketAddr>,
     /// Allow an address for --metrics that other machines reach.
-    #[arg(long, requires = "metrics")]
+    #[arg(long, help_heading = OBSERVING, requires = "metrics")]
     pub(crate) metrics_allow_remote: bool,
 }
 
