@@ -7,10 +7,23 @@ mod ledger;
 pub use ledger::Ledger;
 
 use crate::config::{Config, ConfigError, PluginEntry};
+use crate::oci::{Pulled, Reference};
 use crate::offer::Offer;
 use cofferdam_sandbox::{GrantError, Grants, Inspection, Refused, Want, inspect};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+/// The folder, beside the operator's file, of components that came from a registry.
+pub const FETCHED_DIR: &str = ".cofferdam/plugins";
+
+/// A component and where it is from.
+#[derive(Debug)]
+pub enum Candidate {
+    /// A file, and what was read from it.
+    File(PathBuf, Vec<u8>),
+    /// A registry had it.
+    Pulled(Pulled),
+}
 
 /// A component that is about to be allowed.
 #[derive(Debug)]
@@ -19,10 +32,10 @@ pub struct Proposal {
     pub config: PathBuf,
     /// The operator's name for the plugin.
     pub name: String,
-    /// The component's file.
+    /// The component's file. One from a registry is written there when it is allowed.
     pub file: PathBuf,
     /// Where the component came from, if not from a file of this machine.
-    pub source: Option<String>,
+    pub source: Option<Reference>,
     /// What the component is.
     pub inspection: Inspection,
     /// The entry that is there already.
@@ -31,6 +44,7 @@ pub struct Proposal {
     pub before: Option<Known>,
     /// What is known of the new one.
     pub now: Known,
+    bytes: Vec<u8>,
 }
 
 /// What is known of an allowed component, to tell what another one has beyond it.
@@ -52,10 +66,10 @@ pub struct Known {
 #[derive(Debug, thiserror::Error)]
 pub enum AllowError {
     /// It is no plugin.
-    #[error("{} is no plugin for this host: {problem}", path.display())]
+    #[error("{candidate} is no plugin for this host: {problem}")]
     Refused {
-        /// The file.
-        path: PathBuf,
+        /// The file, or where it came from.
+        candidate: String,
         /// What it is instead.
         problem: Refused,
     },
@@ -70,48 +84,76 @@ pub enum AllowError {
         /// Why not, and what would do.
         problem: String,
     },
+    /// What came from a registry cannot be kept.
+    #[error("keep the component in {}: {problem}", path.display())]
+    Keep {
+        /// Where it should be.
+        path: PathBuf,
+        /// What the system said.
+        problem: std::io::Error,
+    },
     /// A grant cannot be given as asked.
     #[error(transparent)]
     Grant(#[from] GrantError),
 }
 
 impl Proposal {
-    /// Looks at a component, the bytes of `file`, and at what the operator's file says of it. The
-    /// operator's file need not be there.
+    /// Looks at a component, and at what the operator's file says of it. The operator's file need not
+    /// be there.
     pub fn new(
         config: &Path,
-        file: &Path,
-        bytes: &[u8],
+        candidate: Candidate,
         name: Option<&str>,
         ledger: &Ledger,
     ) -> Result<Self, AllowError> {
-        let inspection =
-            inspect(bytes).map_err(|problem| AllowError::Refused { path: file.into(), problem })?;
+        let inspection = inspect(candidate.bytes())
+            .map_err(|problem| AllowError::Refused { candidate: candidate.shown(), problem })?;
         let current = match config.exists() {
             true => Some(Config::read(config)?),
             false => None,
         };
-        let by_path = || current.as_ref()?.plugin_at(file);
-        let name = match (name, by_path()) {
+        let of_candidate = || candidate.entry(current.as_ref()?);
+        let name = match (name, of_candidate()) {
             (Some(name), _) => name.to_owned(),
             (None, Some(entry)) => entry.name.clone(),
-            (None, None) => default_name(&inspection, file),
+            (None, None) => default_name(&inspection, &candidate.stem()),
         };
         let named =
             |config: &Config| config.plugins.iter().find(|entry| entry.name == name).cloned();
         let entry = current.as_ref().and_then(named);
         let before = entry.as_ref().and_then(|entry| ledger.find(entry.sha256.as_deref()?));
         let now = Known::of(&inspection);
+        let (file, source, bytes) = match candidate {
+            Candidate::File(file, bytes) => (file, None, bytes),
+            Candidate::Pulled(Pulled { source, bytes }) => {
+                let folder = config.parent().unwrap_or(Path::new(""));
+                (folder.join(fetched(&name, &inspection)), Some(source), bytes)
+            }
+        };
         Ok(Self {
             config: config.into(),
             name,
-            file: file.into(),
-            source: None,
+            file,
+            source,
             inspection,
             entry,
             before,
             now,
+            bytes,
         })
+    }
+
+    /// The component.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What names the component on the command line.
+    pub fn candidate(&self) -> String {
+        match &self.source {
+            Some(source) => source.to_string(),
+            None => self.file.display().to_string(),
+        }
     }
 
     /// Adds the tools to what is known.
@@ -142,11 +184,16 @@ impl Proposal {
     }
 
     /// Writes the entry: the digest, and these grants beside those that are there. The rest of the
-    /// file stays as it is. Returns the line of the entry.
+    /// file stays as it is. A component from a registry is written first, beside those that came before:
+    /// a host that runs goes on with the one that it has. Returns the line of the entry.
     pub fn write(&self, grants: &[String], ledger: &Ledger) -> Result<usize, AllowError> {
         let (text, line) = self.edited(grants)?;
         // Nothing is written that could not be read back.
         Config::parse(&text, &self.config)?;
+        if self.source.is_some() {
+            keep(&self.file, &self.bytes)
+                .map_err(|problem| AllowError::Keep { path: self.file.clone(), problem })?;
+        }
         entry::replace(&self.config, &text).map_err(|problem| self.edit(problem.to_string()))?;
         ledger.keep(&self.inspection.sha256, &self.now);
         Ok(line)
@@ -162,11 +209,16 @@ impl Proposal {
             }
             Err(problem) => return Err(self.edit(problem.to_string())),
         };
+        let source = self.source.as_ref().map(Reference::to_string);
+        let path = match source {
+            Some(_) => fetched(&self.name, &self.inspection),
+            None => entry::path_from(&self.config, &self.file),
+        };
         let change = entry::Change {
             name: &self.name,
-            path: &entry::path_from(&self.config, &self.file),
+            path: &path,
             sha256: &self.inspection.sha256,
-            source: self.source.as_deref(),
+            source: source.as_deref(),
             grants: &given,
         };
         change.apply(&old).map_err(|problem| self.edit(problem))
@@ -189,11 +241,58 @@ impl Known {
     }
 }
 
-/// The plugin's own name where it does for one, else that of its file.
-fn default_name(inspection: &Inspection, file: &Path) -> String {
-    let own = inspection.metadata.name.as_deref().filter(|name| crate::config::is_plain_name(name));
-    match own {
-        Some(name) => name.into(),
-        None => file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+impl Candidate {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::File(_, bytes) | Self::Pulled(Pulled { bytes, .. }) => bytes,
+        }
     }
+
+    fn shown(&self) -> String {
+        match self {
+            Self::File(file, _) => file.display().to_string(),
+            Self::Pulled(pulled) => pulled.source.to_string(),
+        }
+    }
+
+    /// The entry that this is another version of: of the same file, or from the same repository.
+    fn entry<'a>(&self, config: &'a Config) -> Option<&'a PluginEntry> {
+        match self {
+            Self::File(file, _) => config.plugin_at(file),
+            Self::Pulled(pulled) => config.plugins.iter().find(|entry| {
+                let source = entry.source.as_deref().and_then(|source| source.parse().ok());
+                source.is_some_and(|source: Reference| source.is_beside(&pulled.source))
+            }),
+        }
+    }
+
+    fn stem(&self) -> String {
+        match self {
+            Self::File(file, _) => {
+                file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+            }
+            Self::Pulled(pulled) => pulled.source.name().into(),
+        }
+    }
+}
+
+/// The plugin's own name where it does for one, else that of where it lies.
+fn default_name(inspection: &Inspection, stem: &str) -> String {
+    let own = inspection.metadata.name.as_deref().filter(|name| crate::config::is_plain_name(name));
+    own.unwrap_or(stem).into()
+}
+
+/// The path of a component from a registry, from the folder of the operator's file. It names the
+/// component by its digest, so that an older one stays where it is.
+fn fetched(name: &str, inspection: &Inspection) -> String {
+    format!("{FETCHED_DIR}/{name}-{}.wasm", inspection.sha256.get(..16).unwrap_or_default())
+}
+
+/// Writes a component, unless it is there.
+fn keep(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if std::fs::read(file).is_ok_and(|there| there == bytes) {
+        return Ok(());
+    }
+    file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    entry::replace_bytes(file, bytes)
 }

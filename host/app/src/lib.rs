@@ -25,6 +25,7 @@ pub mod doctor;
 pub mod json;
 pub mod manifest;
 mod model;
+pub mod oci;
 pub mod offer;
 pub mod patterns;
 pub mod places;

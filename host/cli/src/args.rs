@@ -353,10 +353,13 @@ pub(crate) enum PluginCommand {
     #[command(
         after_help = "Shows what it exports, imports and asks for, and on an update what grew. Nothing that it \
             asks for is granted unless you say so.\n\n\
+            A component of a registry is pinned by its digest and kept in .cofferdam/plugins beside the \
+            operator's file.\n\n\
             Exit codes: 0 allowed, 2 not allowed.\n\n\
             Examples:\n  \
             cofferdam plugin allow fetch.wasm\n  \
-            cofferdam plugin allow fetch.wasm --yes --grant 'http=GET https://example.com/'"
+            cofferdam plugin allow fetch.wasm --yes --grant 'http=GET https://example.com/'\n  \
+            cofferdam plugin allow oci://registry.example.com/tools/fetch:1.0.0"
     )]
     Allow(AllowArgs),
     /// Write name, version and wanted grants into a component.
@@ -416,8 +419,8 @@ pub(crate) enum Lang {
 /// Put a component on the operator's list.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AllowArgs {
-    /// The component, as .wasm.
-    pub(crate) file: PathBuf,
+    /// The component: a file, or oci://HOST/REPOSITORY:TAG where a registry has it.
+    pub(crate) component: PathBuf,
     /// The operator's file; made if it is not there.
     #[arg(long, value_name = "FILE", default_value = "cofferdam.toml")]
     pub(crate) config: PathBuf,

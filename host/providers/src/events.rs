@@ -120,7 +120,7 @@ impl Body {
                 match tokio::time::timeout(idle, response.chunk()).await {
                     Err(_) => Err(BodyError::Idle(idle)),
                     Ok(came) => {
-                        came.map_err(|problem| BodyError::Broken(super::http::why(&problem)))
+                        came.map_err(|problem| BodyError::Broken(crate::client::why(&problem)))
                     }
                 }
             }

@@ -1,15 +1,12 @@
 //! One request, sent until it is answered: time-outs, retries, and what a refusal says.
 
-mod tls;
-
+use crate::client::{self, why};
 use crate::endpoint::{Endpoint, Patience};
 use crate::wire::Call;
 use cofferdam_agent::model::Secret;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode, Url};
 use serde_json::Value;
-use std::error::Error as _;
-use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 /// Bytes of a refusal that are read.
@@ -63,17 +60,8 @@ impl Http {
     pub(crate) fn new(endpoint: &Endpoint) -> Result<Self, EndpointError> {
         let url = url(endpoint)?;
         let own_headers = own_headers(endpoint)?;
-        let mut client = Client::builder()
-            .tls_backend_preconfigured(tls::config(url.scheme() == "https"))
-            .connect_timeout(endpoint.patience.connect)
-            // A redirected POST would carry the credential to whoever is named.
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("cofferdam/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&url) {
-            // What the environment says of proxies is meant for other machines.
-            client = client.no_proxy();
-        }
-        let client = client.build().map_err(|problem| EndpointError::Client(why(&problem)))?;
+        let client = client::for_server(&url, endpoint.patience.connect)
+            .map_err(|problem| EndpointError::Client(why(&problem)))?;
         Ok(Self { client, url, own_headers })
     }
 
@@ -190,31 +178,10 @@ fn own_headers(endpoint: &Endpoint) -> Result<HeaderMap, EndpointError> {
     Ok(headers)
 }
 
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
-}
-
 /// Where a request goes, without what may be secret.
 fn shown(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
-}
-
-/// The innermost causes of an error, without the address.
-pub(crate) fn why(problem: &reqwest::Error) -> String {
-    let mut causes = Vec::new();
-    let mut source = problem.source();
-    while let Some(cause) = source {
-        causes.push(cause.to_string());
-        source = cause.source();
-    }
-    match causes.as_slice() {
-        [] => "unknown cause".into(),
-        [.., outer, inner] if !outer.contains(inner.as_str()) => format!("{outer}: {inner}"),
-        [.., inner] => inner.clone(),
-    }
 }
 
 /// The body of a refusal, as far as it is of interest.
@@ -302,19 +269,6 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(told(body), want);
-        }
-    }
-
-    #[test]
-    fn a_server_on_this_machine_is_known() {
-        for (url, want) in [
-            ("http://127.0.0.1:1/v1", true),
-            ("http://[::1]:1/v1", true),
-            ("http://LocalHost/v1", true),
-            ("http://10.0.0.1/v1", false),
-            ("http://localhost.example.com/v1", false),
-        ] {
-            assert_eq!(is_loopback(&Url::parse(url).unwrap()), want, "{url}");
         }
     }
 

@@ -17,6 +17,7 @@
 //! takes event after event to the wire's `decode`, which writes into a `draft`, and the draft makes
 //! steps and the last message of it.
 
+pub mod client;
 pub mod record;
 pub mod scripted;
 
@@ -33,6 +34,7 @@ mod ids;
 mod reader;
 mod remote;
 mod responses;
+mod tls;
 mod wire;
 
 pub use chat::Dialect;

@@ -178,6 +178,11 @@ pub(super) fn path_from(config: &Path, file: &Path) -> String {
 
 /// Replaces a file: whoever reads it sees the old one or the new one.
 pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    replace_bytes(path, text.as_bytes())
+}
+
+/// The same for what is no text.
+pub(super) fn replace_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // A link stays one.
     let path = path.canonicalize().unwrap_or_else(|_| path.into());
     let folder =
@@ -188,7 +193,7 @@ pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     if let Ok(old) = path.metadata() {
         file.set_permissions(old.permissions())?;
     }
-    file.write_all(text.as_bytes())?;
+    file.write_all(bytes)?;
     file.sync_all()?;
     std::fs::rename(&part, &path)
 }

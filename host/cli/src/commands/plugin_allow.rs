@@ -5,7 +5,8 @@ use crate::args::AllowArgs;
 use crate::exit::{DONE, Exit, REFUSED, Refused as _};
 use crate::render::{Output, Paint};
 use anyhow::{Context as _, bail};
-use cofferdam_app::allow::{Known, Ledger, Proposal};
+use cofferdam_app::allow::{Candidate, Known, Ledger, Proposal};
+use cofferdam_app::oci::{self, CredentialFile, Reference};
 use cofferdam_app::offer::{self, Offer};
 use cofferdam_app::places;
 use cofferdam_sandbox::read_component;
@@ -16,16 +17,14 @@ use std::io::{BufRead as _, IsTerminal as _};
 pub(crate) async fn run(args: &AllowArgs) -> anyhow::Result<Exit> {
     let ledger = Ledger::new(places::allowed());
     // Read once: what is shown, run and pinned is the same.
-    let bytes = read_component(&args.file)
-        .with_context(|| format!("read {}", args.file.display()))
-        .refused()?;
+    let candidate = candidate(args).await?;
     let name = args.name.as_deref();
-    let proposal = Proposal::new(&args.config, &args.file, &bytes, name, &ledger).refused()?;
-    let offer = offer::ask(super::sandbox_config(), bytes).await;
+    let proposal = Proposal::new(&args.config, candidate, name, &ledger).refused()?;
+    let offer = offer::ask(super::sandbox_config(), proposal.bytes().to_vec()).await;
     if let Offer::None(problem) = &offer {
         bail!(crate::exit::Refusal(anyhow::anyhow!(
             "{} would not be loaded: {problem}",
-            args.file.display()
+            proposal.candidate()
         )));
     }
     let proposal = proposal.with_offer(&offer);
@@ -63,6 +62,24 @@ pub(crate) async fn run(args: &AllowArgs) -> anyhow::Result<Exit> {
     Ok(DONE)
 }
 
+/// The component of a file, or of a registry.
+async fn candidate(args: &AllowArgs) -> anyhow::Result<Candidate> {
+    match args.component.to_str().filter(|text| Reference::is_meant(text)) {
+        Some(text) => {
+            let reference: Reference = text.parse().refused()?;
+            let credentials = CredentialFile::of_user();
+            let pulled = oci::pull(&reference, &credentials, &oci::Bounds::default()).await;
+            Ok(Candidate::Pulled(pulled.with_context(|| format!("get {reference}")).refused()?))
+        }
+        None => {
+            let file = &args.component;
+            let bytes = read_component(file);
+            let bytes = bytes.with_context(|| format!("read {}", file.display())).refused()?;
+            Ok(Candidate::File(file.clone(), bytes))
+        }
+    }
+}
+
 /// A question on the terminal; anything but yes is no.
 fn asked(question: &str) -> anyhow::Result<bool> {
     Output::Err.question(&format!("{question} [y/N] "));
@@ -84,6 +101,9 @@ fn show(proposal: &Proposal, paint: Paint) -> Vec<String> {
     }
     lines.push(super::plugin_inspect::contract(inspection));
     lines.push(format!("sha256    {}", inspection.sha256));
+    if let Some(source) = &proposal.source {
+        lines.push(format!("from      {source}"));
+    }
     match entry.as_ref().map(|entry| entry.sha256.as_deref()) {
         None => lines.push("in force  nothing of this name".into()),
         Some(_) if proposal.is_in_force() => lines.push("in force  this component".into()),
@@ -173,10 +193,10 @@ fn rest(proposal: &Proposal, granted: &[String]) -> Vec<String> {
     let off: Vec<&String> = off.iter().filter(|pair| !granted.contains(pair)).collect();
     if !off.is_empty() {
         lines.push("what it asks for and does not get; to grant it:".into());
-        let file = proposal.file.display();
+        let candidate = proposal.candidate();
         let config = proposal.config.display();
         lines.extend(off.iter().map(|pair| {
-            format!("  cofferdam plugin allow {file} --config {config} --yes --grant '{pair}'")
+            format!("  cofferdam plugin allow {candidate} --config {config} --yes --grant '{pair}'")
         }));
     }
     let roles = proposal.inspection.roles;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Trusts what the system trusts, which an operator may have added to; on a system without a store
 /// of certificates, what is built in. The system's store is read only if it is `needed`.
-pub(super) fn config(needed: bool) -> ClientConfig {
+pub(crate) fn config(needed: bool) -> ClientConfig {
     if needed && let Some(config) = by_system() {
         return config;
     }
