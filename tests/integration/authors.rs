@@ -330,7 +330,7 @@ fn a_new_project_in_python_builds_and_passes_its_tests() {
 }
 
 /// A packed copy of `calc` that wants these grants.
-fn wanting(folder: &Path, file: &str, version: &str, wants: &[&str]) {
+pub(crate) fn wanting(folder: &Path, file: &str, version: &str, wants: &[&str]) {
     let mut manifest =
         format!("name = \"sums\"\nversion = \"{version}\"\ndescription = \"Adds.\"\n");
     for want in wants {

@@ -15,6 +15,7 @@ mod languages;
 mod mcp;
 mod models;
 mod observing;
+mod oci;
 mod page;
 mod refusals;
 mod rpc;

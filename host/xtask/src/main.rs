@@ -9,12 +9,14 @@
 )]
 
 mod bench;
+mod contract;
 mod demo;
 mod guests;
 mod lint;
 mod lock;
 mod metadata;
 mod process;
+mod registry;
 mod repo;
 mod scripted;
 mod test;
@@ -52,6 +54,8 @@ enum Command {
     #[command(after_help = "Example: cargo xtask test -- --test scenarios\n\n\
             What follows `--` goes to the host's `cargo test`.")]
     Test(Forwarded),
+    /// Write host/docs/contract.md, the reference of the contract, from the files in wit/.
+    Contract,
     /// Check format, clippy and documentation of the host and of the plugins.
     #[command(after_help = "Example: cargo xtask lint")]
     Lint,
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = Repo::here().and_then(|repo| match cli.command {
         Command::Guests(options) => guests::run(&repo, &options).map(|()| ExitCode::SUCCESS),
+        Command::Contract => contract::run(&repo).map(|()| ExitCode::SUCCESS),
         Command::Demo => demo::run(&repo),
         Command::Test(rest) => test::run(&repo, &rest.args).map(|()| ExitCode::SUCCESS),
         Command::Lint => lint::run(&repo).map(|()| ExitCode::SUCCESS),

@@ -39,6 +39,11 @@ impl Repo {
         self.root.join("wit")
     }
 
+    /// The reference of the contract.
+    pub(crate) fn contract_page(&self) -> PathBuf {
+        self.root.join("host/docs/contract.md")
+    }
+
     /// Where the finished components go, whatever `CARGO_TARGET_DIR` says: configs name it.
     pub(crate) fn components(&self) -> PathBuf {
         self.root.join("target/plugins")
@@ -71,6 +76,11 @@ impl Repo {
 
     pub(crate) fn guest_toolchain(&self) -> PathBuf {
         self.root.join("target/guest-toolchain")
+    }
+
+    /// A registry for tests.
+    pub(crate) fn docker_registry(&self) -> PathBuf {
+        self.root.join("target/docker-registry")
     }
 
     /// Cargo in the host's workspace, with the person's own settings.
