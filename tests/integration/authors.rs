@@ -210,6 +210,57 @@ fn cases_that_cannot_be_used_are_refused_before_any_runs() {
     }
 }
 
+/// The lines of a stream, as they come.
+#[cfg(unix)]
+fn lines(stream: impl std::io::Read + Send + 'static) -> std::sync::mpsc::Receiver<String> {
+    use std::io::BufRead as _;
+    let (tell, lines) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let all = std::io::BufReader::new(stream).lines().map_while(Result::ok);
+        all.take_while(|line| tell.send(line.clone()).is_ok()).for_each(drop);
+    });
+    lines
+}
+
+#[cfg(unix)]
+#[test]
+fn watch_runs_again_at_every_change_until_it_is_interrupted() {
+    use std::process::Stdio;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let text = "[[case]]\nname = \"adds\"\ntool = \"calc\"\narguments = { expressions = [\"1 + 1\"] }\n\
+                expect.contains = [\"2\"]\n";
+    std::fs::write(at("cases.toml"), text).unwrap();
+    std::fs::copy(plugin("calc"), at("it.wasm")).unwrap();
+    let mut watch = cofferdam();
+    watch.current_dir(folder.path()).args(["plugin", "test", "it.wasm", "--watch"]);
+    let mut watch = watch.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (out, err) = (lines(watch.stdout.take().unwrap()), lines(watch.stderr.take().unwrap()));
+    let until = |lines: &std::sync::mpsc::Receiver<String>, part: &str| loop {
+        let line = lines.recv_timeout(std::time::Duration::from_secs(120)).expect(part);
+        if line.contains(part) {
+            return;
+        }
+    };
+    until(&out, "1 passed, 0 failed");
+    until(&err, "watching");
+    std::fs::write(at("cases.toml"), text.replace("[\"2\"]", "[\"3\"]")).unwrap();
+    until(&out, "0 passed, 1 failed");
+    // What cannot be used is said, and the watch goes on.
+    std::fs::write(at("cases.toml"), "no cases").unwrap();
+    until(&err, "error: cases.toml");
+    std::fs::write(at("cases.toml"), text).unwrap();
+    until(&out, "1 passed, 0 failed");
+    std::fs::copy(plugin("guard"), at("it.wasm")).unwrap();
+    until(&out, "there is no tool `calc`");
+    std::fs::remove_file(at("it.wasm")).unwrap();
+    until(&err, "error: read it.wasm");
+    until(&err, "watching");
+    let pid = watch.id().to_string();
+    assert_eq!(run(Command::new("kill").args(["-INT", &pid])).code, 0);
+    assert_eq!(watch.wait().unwrap().code(), Some(0));
+}
+
 #[test]
 fn what_is_packed_is_shown_by_inspect_and_changes_no_behaviour() {
     let folder = tempfile::tempdir().unwrap();

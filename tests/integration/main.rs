@@ -8,6 +8,8 @@ mod approvals;
 mod authors;
 mod cache;
 mod calls;
+#[cfg(unix)]
+mod docs;
 mod doctor;
 mod escapes;
 mod hostile;

@@ -3,6 +3,7 @@
 //! A file that is no plugin is refused with a sentence that says what it is and what to do.
 
 mod sniff;
+mod types;
 
 use crate::imports::HostImport;
 use crate::text::visible;
@@ -194,7 +195,12 @@ struct Outline {
     exports: Vec<String>,
     /// Whether it exports functions, or interfaces, that are neither the contract's nor WASI's.
     foreign: bool,
+    /// Whether it exports types of components and nothing else: how tools write down a WIT package.
+    described: bool,
     imports: Vec<String>,
+    /// Those of the imports that somebody has to provide.
+    needed: Vec<String>,
+    types: types::Types,
     metadata: Metadata,
     wants: Option<Vec<Want>>,
     code: CodeSize,
@@ -249,6 +255,7 @@ impl Outline {
     }
 
     fn top_level(&mut self, payload: &Payload<'_>) -> Result<(), Refused> {
+        self.types.section(payload)?;
         match payload {
             Payload::ComponentExportSection(section) => {
                 for export in section.clone() {
@@ -258,12 +265,20 @@ impl Outline {
                         ComponentExternalKind::Func | ComponentExternalKind::Instance
                     );
                     self.foreign |= callable && !is_ours(export.name.name);
+                    let is_type = export.kind == ComponentExternalKind::Type;
+                    self.described = is_type && (self.described || self.exports.is_empty());
+                    self.types.export(export.kind);
                     self.exports.push(visible(export.name.name, NAME_MAX));
                 }
             }
             Payload::ComponentImportSection(section) => {
                 for import in section.clone() {
-                    self.imports.push(visible(import.map_err(damaged)?.name.name, NAME_MAX));
+                    let import = import.map_err(damaged)?;
+                    let name = visible(import.name.name, NAME_MAX);
+                    if self.types.import(&import.ty) {
+                        self.needed.push(name.clone());
+                    }
+                    self.imports.push(name);
                 }
             }
             Payload::CustomSection(section) => self.custom(section),
@@ -336,6 +351,10 @@ impl Outline {
                          of that version"
                     .into(),
             },
+            None if self.described && self.code.modules == 0 => Refused {
+                what: "this is a WIT package, which describes interfaces and has no code".into(),
+                advice: "give the component that was built for them".into(),
+            },
             None => Refused { what: format!("this is a component of another world: it exports {}", list(&self.exports)), advice: needed },
         })
     }
@@ -343,7 +362,7 @@ impl Outline {
     fn check_imports(&self, offered: &[HostImport]) -> Result<(), Refused> {
         let is_offered = |name: &str| offered.iter().any(|import| import.interface() == name);
         let strange: Vec<String> = self
-            .imports
+            .needed
             .iter()
             .filter(|name| !is_provided(name) && !is_offered(name))
             .cloned()
@@ -431,6 +450,48 @@ fn list(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn imports_of_types_alone_need_nobody() {
+        let component = |import: &str| {
+            let text = format!(
+                "(component {import} (core module $m (func (export \"f\"))) (core instance $i (instantiate $m))
+                 (func (export \"run\") (canon lift (core func $i \"f\"))))"
+            );
+            inspect(&wat::parse_str(text).expect("good text"))
+        };
+        for types in [
+            "(type $r' (record (field \"f\" u8))) (import \"r\" (type $r (eq $r')))",
+            "(type $t (instance (type $r (record (field \"f\" u8))) (export \"r\" (type (eq $r)))))
+             (import \"a:b/types\" (instance (type $t)))",
+            "(import \"a:b/empty\" (instance))",
+            // Types that are counted before it: of an alias, of an import, of an export.
+            "(import \"a:b/one\" (instance $one (type $r (record (field \"f\" u8))) (export \"r\" (type (eq $r)))))
+             (alias export $one \"r\" (type $r)) (import \"s\" (type $s (eq $r))) (export $x \"x\" (type $s))
+             (type $t (instance (alias outer 1 $r (type $r)) (export \"r\" (type (eq $r)))))
+             (import \"a:b/two\" (instance (type $t)))",
+        ] {
+            let found = component(types).expect(types);
+            assert!(!found.imports.is_empty(), "{types}");
+        }
+        for (code, name) in [
+            (
+                "(import \"a:b/files\" (instance (export \"file\" (type (sub resource)))))",
+                "a:b/files",
+            ),
+            ("(import \"a:b/calls\" (instance (export \"call\" (func))))", "a:b/calls"),
+            ("(import \"r\" (type (sub resource)))", "provide: r;"),
+        ] {
+            let refused = component(code).expect_err(code).to_string();
+            assert!(refused.contains(name) && refused.contains("does not provide"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_wit_package_is_no_plugin() {
+        let package = "(component (type $w (component)) (export \"w\" (type $w)))";
+        assert!(refusal(package).contains("this is a WIT package"));
+    }
 
     fn refusal(wat: &str) -> String {
         inspect(&wat::parse_str(wat).expect("good text")).expect_err("no plugin").to_string()

@@ -213,3 +213,19 @@ async fn a_command_is_no_tool() {
     let Err(refused) = load(text, Limits::default()).await else { panic!("loaded") };
     assert!(refused.to_string().contains("another world"), "{refused}");
 }
+
+#[tokio::test]
+async fn types_of_an_interface_of_its_own_world_are_nothing_to_provide() {
+    let text = "(component
+        (type $types' (instance (type $p (record (field \"x\" u32) (field \"y\" u32)))
+          (export \"pair\" (type (eq $p)))))
+        (import \"docs:sums/types@1.0.0\" (instance $types (type $types')))
+        (alias export $types \"pair\" (type $pair'))
+        (import \"pair\" (type $pair (eq $pair')))
+        (core module $m (func (export \"add\") (param i32 i32) (result i32)
+          (i32.add (local.get 0) (local.get 1))))
+        (core instance $i (instantiate $m))
+        (func (export \"add\") (param \"pair\" $pair) (result u32) (canon lift (core func $i \"add\"))))";
+    let plugin = load(text, Limits::default()).await.unwrap();
+    assert_eq!(self::text(&plugin, "add", json!({ "pair": { "x": 2, "y": 3 } })).await, "5");
+}

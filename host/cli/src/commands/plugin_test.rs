@@ -15,15 +15,20 @@ pub(crate) async fn run(args: &TestArgs) -> anyhow::Result<Exit> {
     if !args.watch {
         return once(args).await;
     }
+    // One for all rounds: an interrupt counts while cases run, too.
+    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
         let seen = stamps(args);
-        if let Err(problem) = once(args).await {
-            Output::Err.line(&format!("error: {problem:#}"));
+        tokio::select! {
+            came = once(args) => if let Err(problem) = came {
+                Output::Err.line(&format!("error: {problem:#}"));
+            },
+            _ = &mut interrupted => return Ok(DONE),
         }
         Output::Err.line("watching; interrupt to end");
         tokio::select! {
             () = changed(args, &seen) => {}
-            _ = tokio::signal::ctrl_c() => return Ok(DONE),
+            _ = &mut interrupted => return Ok(DONE),
         }
     }
 }
