@@ -105,7 +105,15 @@ fn with_stack(
 }
 
 fn refused(problem: &str) -> LoadError {
-    LoadError::Compile(visible(problem, 500))
+    const OFF: [&str; 3] = ["not enabled", "must be enabled", "requires the component model"];
+    let mut told = visible(problem, 500);
+    if OFF.iter().any(|part| problem.contains(part)) {
+        told.push_str(
+            "; this host takes no async, threads, exceptions, garbage collection or 64-bit memory: build it without \
+             them, for WASI 0.2",
+        );
+    }
+    LoadError::Compile(told)
 }
 
 impl Artifact {
@@ -139,4 +147,21 @@ pub(crate) fn map(engine: &Engine, code: &Path) -> Result<Component, LoadError> 
         // A folder may lie on a file system whose files must not be run.
         .or_else(|_| unsafe { Component::deserialize(engine, std::fs::read(code)?) })
         .map_err(|error| LoadError::Sandbox(format!("map the compiled code: {error:#}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::refused;
+
+    #[test]
+    fn what_is_switched_off_is_told_with_what_to_do() {
+        for problem in [
+            "`backpressure.inc` requires the component model async feature (at offset 0x5b5)",
+            "exceptions proposal not enabled (at offset 0x147)",
+            "threads must be enabled for shared memories",
+        ] {
+            assert!(refused(problem).to_string().ends_with("for WASI 0.2"), "{problem}");
+        }
+        assert!(!refused("type mismatch").to_string().contains("WASI"));
+    }
 }

@@ -275,7 +275,8 @@ impl Outline {
                 for import in section.clone() {
                     let import = import.map_err(damaged)?;
                     let name = visible(import.name.name, NAME_MAX);
-                    if self.types.import(&import.ty) {
+                    // Of its own interfaces the host has those of the versions that it serves.
+                    if self.types.import(&import.ty) || is_ours(import.name.name) {
                         self.needed.push(name.clone());
                     }
                     self.imports.push(name);
@@ -464,7 +465,6 @@ mod tests {
             "(type $r' (record (field \"f\" u8))) (import \"r\" (type $r (eq $r')))",
             "(type $t (instance (type $r (record (field \"f\" u8))) (export \"r\" (type (eq $r)))))
              (import \"a:b/types\" (instance (type $t)))",
-            "(import \"a:b/empty\" (instance))",
             // Types that are counted before it: of an alias, of an import, of an export.
             "(import \"a:b/one\" (instance $one (type $r (record (field \"f\" u8))) (export \"r\" (type (eq $r)))))
              (alias export $one \"r\" (type $r)) (import \"s\" (type $s (eq $r))) (export $x \"x\" (type $s))
@@ -481,6 +481,10 @@ mod tests {
             ),
             ("(import \"a:b/calls\" (instance (export \"call\" (func))))", "a:b/calls"),
             ("(import \"r\" (type (sub resource)))", "provide: r;"),
+            (
+                "(import \"cofferdam:plugin/types@0.2.0\" (instance (type $r u8) (export \"r\" (type (eq $r)))))",
+                "cofferdam:plugin/types@0.2.0",
+            ),
         ] {
             let refused = component(code).expect_err(code).to_string();
             assert!(refused.contains(name) && refused.contains("does not provide"), "{refused}");

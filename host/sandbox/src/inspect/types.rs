@@ -59,12 +59,13 @@ impl Types {
 
 fn has_types_alone(ty: &ComponentType<'_>) -> bool {
     let ComponentType::Instance(declarations) = ty else { return false };
-    declarations.iter().all(|declaration| match declaration {
-        InstanceTypeDeclaration::Export { ty, .. } => {
-            matches!(ty, ComponentTypeRef::Type(TypeBounds::Eq(_)))
-        }
-        InstanceTypeDeclaration::CoreType(_)
-        | InstanceTypeDeclaration::Type(_)
-        | InstanceTypeDeclaration::Alias(_) => true,
-    })
+    !declarations.is_empty()
+        && declarations.iter().all(|declaration| match declaration {
+            InstanceTypeDeclaration::Export { ty, .. } => {
+                matches!(ty, ComponentTypeRef::Type(TypeBounds::Eq(_)))
+            }
+            InstanceTypeDeclaration::CoreType(_)
+            | InstanceTypeDeclaration::Type(_)
+            | InstanceTypeDeclaration::Alias(_) => true,
+        })
 }
