@@ -105,7 +105,7 @@ fn with_stack(
 }
 
 fn refused(problem: &str) -> LoadError {
-    const OFF: [&str; 3] = ["not enabled", "must be enabled", "requires the component model"];
+    const OFF: [&str; 3] = ["not enabled", "must be enabled", " feature (at"];
     let mut told = visible(problem, 500);
     if OFF.iter().any(|part| problem.contains(part)) {
         told.push_str(
@@ -157,6 +157,7 @@ mod tests {
     fn what_is_switched_off_is_told_with_what_to_do() {
         for problem in [
             "`backpressure.inc` requires the component model async feature (at offset 0x5b5)",
+            "async component functions require the component model async feature (at offset 0x157)",
             "exceptions proposal not enabled (at offset 0x147)",
             "threads must be enabled for shared memories",
         ] {
