@@ -40,7 +40,8 @@ fn page(folder: &Path) -> Result<String> {
         let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
         texts.push((name, text));
     }
-    let package = texts.iter().find_map(|(_, text)| package(text)).context("no package is named")?;
+    let package =
+        texts.iter().find_map(|(_, text)| package(text)).context("no package is named")?;
     let mut page = format!("# The contract `{package}`\n\n{ABOUT}");
     for (name, text) in &texts {
         page.push_str(&sections(text).with_context(|| format!("read {name}"))?);
@@ -169,7 +170,10 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let page = page(&root.join("wit")).unwrap();
         let written = fs::read_to_string(root.join("host/docs/contract.md")).unwrap();
-        assert!(page == written, "host/docs/contract.md is not that of wit/: `cargo xtask contract`");
+        assert!(
+            page == written,
+            "host/docs/contract.md is not that of wit/: `cargo xtask contract`"
+        );
     }
 
     #[test]
