@@ -145,6 +145,18 @@ fn contents_are_told_when_asked_for_and_the_environment_speaks_where_flags_do_no
 }
 
 #[test]
+fn what_plugins_log_is_told_when_asked_for_and_only_then() {
+    let script = json!([calls(&[("c1", "chatter", json!({"lines": 2}))]), says("done")]);
+    let setup = Setup::new(&entry("unruly", ""), &script);
+    let line = "plugin=\"unruly\" said=\"line 1 of far too many\"";
+    let flags = ["--allow-unpinned", "--no-session", "--print", "--log", "info"];
+    let asked = run(setup.command(&flags).arg("--log-plugins"));
+    assert!(asked.err.contains(line), "{asked:?}");
+    let quiet = setup.run(&flags);
+    assert!(quiet.err.contains("call ended") && !quiet.err.contains("said="), "{quiet:?}");
+}
+
+#[test]
 fn a_collector_that_is_gone_costs_a_note() {
     let setup = setup();
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
