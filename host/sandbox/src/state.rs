@@ -152,8 +152,8 @@ impl State {
     /// The file interfaces of this call.
     pub(crate) fn counted_files(&mut self) -> Files<'_> {
         let meter = self.wasi().0.files.clone();
-        let blocking = self.terms.blocking.clone();
-        Files::new(self.filesystem(), meter, blocking)
+        let terms = self.terms.clone();
+        Files::new(self.filesystem(), meter, terms)
     }
 }
 

@@ -15,19 +15,19 @@ mod stream;
 
 pub(crate) use meter::FileMeter;
 
-use crate::blocking::Blocking;
 use crate::grants::{Access, FileGrant};
+use crate::state::Terms;
 use meter::Forbidden;
 use std::sync::Arc;
-use stream::CountedOutput;
+use stream::{CountedOutput, Gap};
 use tokio::runtime::Handle;
 use wasmtime::component::{HasData, Resource, ResourceTable};
-use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtx, WasiFilesystemCtxView};
+use wasmtime_wasi::WasiCtx;
+use wasmtime_wasi::filesystem::{Descriptor, FsPerms, WasiFilesystemCtx, WasiFilesystemCtxView};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorType, ErrorCode, HostDescriptor as _, PathFlags,
 };
 use wasmtime_wasi::p2::{DynOutputStream, FsResult};
-use wasmtime_wasi::{FsPerms, WasiCtx};
 
 /// Opens the granted directories, once for all calls: what is later put in the place of one of them,
 /// by a plugin that may write beside it or by anybody, is not what was granted. `Err` is the
@@ -52,7 +52,7 @@ pub(crate) fn open(grants: &[FileGrant]) -> Result<WasiFilesystemCtx, (&FileGran
 pub(crate) struct Files<'a> {
     files: WasiFilesystemCtxView<'a>,
     meter: Arc<FileMeter>,
-    blocking: Blocking,
+    terms: Arc<Terms>,
 }
 
 pub(crate) struct HasFiles;
@@ -68,9 +68,9 @@ impl<'a> Files<'a> {
     pub(crate) fn new(
         files: WasiFilesystemCtxView<'a>,
         meter: Arc<FileMeter>,
-        blocking: Blocking,
+        terms: Arc<Terms>,
     ) -> Self {
-        Self { files, meter, blocking }
+        Self { files, meter, terms }
     }
 
     /// One counted operation of the engine, on a thread that may block.
@@ -92,11 +92,52 @@ impl<'a> Files<'a> {
         let Ok(copies) = <Descriptors<N>>::try_from(copies) else {
             unreachable!("as many copies as descriptors")
         };
-        let started = self.blocking.start(move || {
+        let started = self.terms.blocking.start(move || {
             let mut files = WasiFilesystemCtxView { ctx: &mut ctx, table: &mut table };
             Handle::current().block_on(operation(&mut files, copies))
         });
         started.await
+    }
+
+    /// An operation on paths with what it came to. Where it was refused for want of a grant, the receipt
+    /// says which one: to the guest it is an error code among others.
+    fn explained<R, const N: usize>(
+        &self,
+        paths: [(&Resource<Descriptor>, &str); N],
+        result: FsResult<R>,
+    ) -> FsResult<R> {
+        let code = result.as_ref().err().and_then(|error| error.downcast_ref());
+        if matches!(code, Some(ErrorCode::NotPermitted | ErrorCode::ReadOnly)) {
+            let read_only = paths.iter().find(|(fd, _)| self.is_read_only(fd));
+            let out = paths.iter().find(|(_, path)| leads_out(path));
+            self.meter.refuse(match (out, read_only) {
+                (None, Some((_, path))) => self.read_only_refusal(path),
+                (out, _) => outside_refusal(out.or(paths.last()).map_or("", |(_, path)| path)),
+            });
+        }
+        result
+    }
+
+    fn is_read_only(&self, fd: &Resource<Descriptor>) -> bool {
+        let perms = match self.files.table.get(fd) {
+            Ok(Descriptor::Dir(dir)) => dir.perms,
+            Ok(Descriptor::File(file)) => file.perms,
+            Err(_) => return false,
+        };
+        matches!(perms, FsPerms::ReadOnly)
+    }
+
+    fn read_only_refusal(&self, path: &str) -> String {
+        let grants = self.terms.grants.files.iter();
+        let read_only: Vec<_> = grants.filter(|grant| grant.access == Access::ReadOnly).collect();
+        let (host, guest) = match &read_only[..] {
+            [only] => (only.host.display().to_string(), only.guest.clone()),
+            _ => ("DIR".into(), "/DIR".into()),
+        };
+        format!(
+            "`{path}` is in a directory that is granted read-only; to allow it: \
+             grants.files = [{{ host = {host:?}, guest = {guest:?}, access = \"read-write\" }}]"
+        )
     }
 
     /// The engine's files, for what does not block.
@@ -117,10 +158,12 @@ impl<'a> Files<'a> {
     fn counted_output(
         &mut self,
         stream: Resource<DynOutputStream>,
+        gap: Option<Gap>,
     ) -> FsResult<Resource<DynOutputStream>> {
         let stream = self.files.table.delete(stream)?;
+        let blocking = self.terms.blocking.clone();
         let counted: DynOutputStream =
-            Box::new(CountedOutput::new(stream, self.meter.clone(), self.blocking.clone()));
+            Box::new(CountedOutput::new(stream, gap, self.meter.clone(), blocking));
         Ok(self.files.table.push(counted)?)
     }
 
@@ -146,6 +189,40 @@ impl<'a> Files<'a> {
                 self.meter.forbid(Forbidden::OddFile);
                 Err(ErrorCode::NotPermitted.into())
             }
+        }
+    }
+}
+
+fn outside_refusal(path: &str) -> String {
+    format!(
+        "`{path}` leads out of the granted directory; to allow it, grant the directory that it is in: \
+         grants.files = [{{ host = \"DIR\", guest = \"/DIR\" }}]"
+    )
+}
+
+/// Whether a path, or a symbolic link with this target for whoever follows it, may lead out of the directory
+/// that it is looked up in. Without `..` it cannot, wherever it is moved.
+fn leads_out(path: &str) -> bool {
+    path.starts_with('/') || path.split('/').any(|part| part == "..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::leads_out;
+
+    #[test]
+    fn paths_that_lead_out() {
+        for (path, out) in [
+            ("a", false),
+            ("a/b", false),
+            ("./a", false),
+            ("..a", false),
+            ("/a", true),
+            ("../a", true),
+            ("a/../b", true),
+            ("..", true),
+        ] {
+            assert_eq!(leads_out(path), out, "{path}");
         }
     }
 }

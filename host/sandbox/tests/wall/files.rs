@@ -200,7 +200,7 @@ async fn a_directory_to_look_at_is_only_looked_at() {
     symlink("a", place.root().join("r/link")).unwrap();
     let before = place.everything();
     let modified = std::fs::metadata(place.root().join("r/a")).unwrap().modified().unwrap();
-    let (outcomes, _) = place
+    let (outcomes, receipt) = place
         .prober()
         .await
         .try_steps(json!([
@@ -226,6 +226,41 @@ async fn a_directory_to_look_at_is_only_looked_at() {
     assert!(errors(&outcomes).iter().all(|error| !error.is_empty()), "{outcomes:?}");
     assert_eq!(place.everything(), before);
     assert_eq!(std::fs::metadata(place.root().join("r/a")).unwrap().modified().unwrap(), modified);
+    let host = place.root().join("r").display().to_string();
+    let line = format!(
+        "granted read-only; to allow it: grants.files = [{{ host = {host:?}, guest = \"/r\", access = \"read-write\" }}]"
+    );
+    for path in ["new", "a", "d"] {
+        let said = format!("`{path}` is in a directory that is {line}");
+        assert!(receipt.refusals.contains(&said), "{said}: {receipt:?}");
+    }
+}
+
+/// To the guest it is an error code among others; the receipt says what was asked for and what would allow it.
+#[tokio::test]
+async fn who_wants_to_leave_is_told_what_to_grant() {
+    let place = Place::new();
+    let prober = place.prober().await;
+    for step in [
+        json!({"do": "open", "dir": "/w", "path": "../top", "get": 1}),
+        json!({"do": "stat", "dir": "/w", "path": "../top"}),
+        json!({"do": "mkdir", "dir": "/w", "path": "../top"}),
+        json!({"do": "unlink", "dir": "/w", "path": "../top"}),
+        json!({"do": "rename", "dir": "/w", "path": "a", "to": "../top"}),
+        json!({"do": "rename", "dir": "/w", "path": "../top", "to": "b"}),
+    ] {
+        let (outcomes, receipt) = prober.try_steps(json!([step])).await;
+        assert!(!outcomes[0]["err"].is_null(), "{step}: {outcomes:?}");
+        let [refusal] = &receipt.refusals[..] else { panic!("{step}: {receipt:?}") };
+        assert!(
+            refusal.starts_with("`../top` leads out of the granted directory")
+                && refusal.contains("grants.files = [{ host = "),
+            "{step}: {refusal}"
+        );
+    }
+    let (_, receipt) =
+        prober.try_steps(json!([{"do": "open", "dir": "/w", "path": "nothing", "get": 1}])).await;
+    assert!(receipt.refusals.is_empty(), "{receipt:?}");
 }
 
 /// Hard links outlive the grant; a pipe that nobody writes to would hold a thread for good.

@@ -483,6 +483,18 @@ mod check {
             assert_eq!(std::fs::metadata(folder.path().join(how)).unwrap().len(), 3_072);
             assert_eq!(std::fs::metadata(folder.path().join("more")).unwrap().len(), 0);
         }
+        // What is left out counts as if it had been written.
+        for (how, what) in [("put", json!("x")), ("zeroes", json!(1))] {
+            for (at, fine) in [(3_071, true), (3_072, false), (10_000_000_000_u64, false)] {
+                let path = format!("{how}-{at}");
+                let step = json!({"do": "open", "dir": "/w", "path": path, "create": true, "write": true, how: what, "at": at});
+                let (outcomes, receipt) = prober.try_steps(json!([step])).await;
+                assert_eq!(outcomes[0]["err"].is_null(), fine, "{how} {at}: {outcomes:?}");
+                assert_eq!(receipt.refusals.is_empty(), fine, "{how} {at}: {receipt:?}");
+                let len = std::fs::metadata(folder.path().join(path)).unwrap().len();
+                assert_eq!(len, if fine { 3_072 } else { 0 }, "{how} {at}");
+            }
+        }
     }
 
     pub async fn files_created() {

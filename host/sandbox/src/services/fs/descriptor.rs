@@ -1,8 +1,8 @@
 //! The operations on files, one by one: the engine's own, after what is forbidden and what is counted.
 
-use super::Files;
 use super::meter::Forbidden;
-use super::stream::CountedInput;
+use super::stream::{CountedInput, Gap};
+use super::{Files, leads_out};
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::Descriptor;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
@@ -82,7 +82,13 @@ impl HostDescriptor for Files<'_> {
         bytes: Vec<u8>,
         at: Filesize,
     ) -> FsResult<Filesize> {
-        self.spend(bytes.len() as u64)?;
+        let mut more = bytes.len() as u64;
+        if at > 0 {
+            // What lies between the end and the first byte is as much as if it had been written.
+            let stat = self.operate([&fd], async |files, [fd]| files.stat(fd).await);
+            more = more.saturating_add(at.saturating_sub(stat.await?.size));
+        }
+        self.spend(more)?;
         self.operate([&fd], async move |files, [fd]| files.write(fd, bytes, at).await).await
     }
 
@@ -109,8 +115,11 @@ impl HostDescriptor for Files<'_> {
         path: String,
     ) -> FsResult<()> {
         self.spend_creation()?;
-        self.operate([&fd], async move |files, [fd]| files.create_directory_at(fd, path).await)
-            .await
+        let at = path.clone();
+        let made =
+            self.operate([&fd], async move |files, [fd]| files.create_directory_at(fd, at).await);
+        let made = made.await;
+        self.explained([(&fd, &path)], made)
     }
 
     async fn stat(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorStat> {
@@ -123,7 +132,10 @@ impl HostDescriptor for Files<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<DescriptorStat> {
-        self.operate([&fd], async move |files, [fd]| files.stat_at(fd, flags, path).await).await
+        let at = path.clone();
+        let stat = self.operate([&fd], async move |files, [fd]| files.stat_at(fd, flags, at).await);
+        let stat = stat.await;
+        self.explained([(&fd, &path)], stat)
     }
 
     async fn set_times_at(
@@ -134,10 +146,11 @@ impl HostDescriptor for Files<'_> {
         a: NewTimestamp,
         m: NewTimestamp,
     ) -> FsResult<()> {
-        self.operate([&fd], async move |files, [fd]| {
-            files.set_times_at(fd, flags, path, a, m).await
-        })
-        .await
+        let at = path.clone();
+        let set = self
+            .operate([&fd], async move |files, [fd]| files.set_times_at(fd, flags, at, a, m).await);
+        let set = set.await;
+        self.explained([(&fd, &path)], set)
     }
 
     async fn link_at(
@@ -164,12 +177,13 @@ impl HostDescriptor for Files<'_> {
         if !is_there && how.contains(OpenFlags::CREATE) {
             self.spend_creation()?;
         }
-        let opened = self
-            .operate([&fd], async move |files, [fd]| {
-                let opened = files.open_at(fd, follow, path, how, flags).await?;
-                Ok(files.table.delete(opened)?)
-            })
-            .await?;
+        let at = path.clone();
+        let opened = self.operate([&fd], async move |files, [fd]| {
+            let opened = files.open_at(fd, follow, at, how, flags).await?;
+            Ok(files.table.delete(opened)?)
+        });
+        let opened = opened.await;
+        let opened = self.explained([(&fd, &path)], opened)?;
         Ok(self.files.table.push(opened)?)
     }
 
@@ -178,7 +192,10 @@ impl HostDescriptor for Files<'_> {
     }
 
     async fn readlink_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<String> {
-        self.operate([&fd], async move |files, [fd]| files.readlink_at(fd, path).await).await
+        let at = path.clone();
+        let link = self.operate([&fd], async move |files, [fd]| files.readlink_at(fd, at).await);
+        let link = link.await;
+        self.explained([(&fd, &path)], link)
     }
 
     async fn remove_directory_at(
@@ -186,8 +203,11 @@ impl HostDescriptor for Files<'_> {
         fd: Resource<Descriptor>,
         path: String,
     ) -> FsResult<()> {
-        self.operate([&fd], async move |files, [fd]| files.remove_directory_at(fd, path).await)
-            .await
+        let at = path.clone();
+        let gone =
+            self.operate([&fd], async move |files, [fd]| files.remove_directory_at(fd, at).await);
+        let gone = gone.await;
+        self.explained([(&fd, &path)], gone)
     }
 
     async fn rename_at(
@@ -197,10 +217,12 @@ impl HostDescriptor for Files<'_> {
         to: Resource<Descriptor>,
         new: String,
     ) -> FsResult<()> {
-        self.operate([&from, &to], async move |files, [from, to]| {
-            files.rename_at(from, old, to, new).await
-        })
-        .await
+        let (old_at, new_at) = (old.clone(), new.clone());
+        let renamed = self.operate([&from, &to], async move |files, [from, to]| {
+            files.rename_at(from, old_at, to, new_at).await
+        });
+        let renamed = renamed.await;
+        self.explained([(&from, &old), (&to, &new)], renamed)
     }
 
     async fn symlink_at(
@@ -214,11 +236,17 @@ impl HostDescriptor for Files<'_> {
             return Err(ErrorCode::NotPermitted.into());
         }
         self.spend_creation()?;
-        self.operate([&fd], async move |files, [fd]| files.symlink_at(fd, to, path).await).await
+        let at = path.clone();
+        let made = self.operate([&fd], async move |files, [fd]| files.symlink_at(fd, to, at).await);
+        let made = made.await;
+        self.explained([(&fd, &path)], made)
     }
 
     async fn unlink_file_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
-        self.operate([&fd], async move |files, [fd]| files.unlink_file_at(fd, path).await).await
+        let at = path.clone();
+        let gone = self.operate([&fd], async move |files, [fd]| files.unlink_file_at(fd, at).await);
+        let gone = gone.await;
+        self.explained([(&fd, &path)], gone)
     }
 
     fn read_via_stream(
@@ -229,7 +257,7 @@ impl HostDescriptor for Files<'_> {
         let stream = self.engine().read_via_stream(fd, at)?;
         let stream = self.files.table.delete(stream)?;
         let counted: DynInputStream =
-            Box::new(CountedInput::new(stream, self.meter.clone(), self.blocking.clone()));
+            Box::new(CountedInput::new(stream, self.meter.clone(), self.terms.blocking.clone()));
         Ok(self.files.table.push(counted)?)
     }
 
@@ -238,8 +266,12 @@ impl HostDescriptor for Files<'_> {
         fd: Resource<Descriptor>,
         at: Filesize,
     ) -> FsResult<Resource<DynOutputStream>> {
+        let file = match self.files.table.get(&fd)? {
+            Descriptor::File(file) if at > 0 => Some(file.file.clone()),
+            _ => None,
+        };
         let stream = self.engine().write_via_stream(fd, at)?;
-        self.counted_output(stream)
+        self.counted_output(stream, file.map(|file| Gap { file, at }))
     }
 
     fn append_via_stream(
@@ -247,7 +279,7 @@ impl HostDescriptor for Files<'_> {
         fd: Resource<Descriptor>,
     ) -> FsResult<Resource<DynOutputStream>> {
         let stream = self.engine().append_via_stream(fd)?;
-        self.counted_output(stream)
+        self.counted_output(stream, None)
     }
 
     async fn is_same_object(
@@ -286,32 +318,5 @@ impl HostDirectoryEntryStream for Files<'_> {
 
     fn drop(&mut self, stream: Resource<types::DirectoryEntryStream>) -> wasmtime::Result<()> {
         HostDirectoryEntryStream::drop(&mut self.files, stream)
-    }
-}
-
-/// Whether a symbolic link with this target may lead out of its own directory, for whoever follows
-/// it. Without `..` it cannot, wherever it is moved.
-fn leads_out(target: &str) -> bool {
-    target.starts_with('/') || target.split('/').any(|part| part == "..")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::leads_out;
-
-    #[test]
-    fn targets_of_links() {
-        for (target, out) in [
-            ("a", false),
-            ("a/b", false),
-            ("./a", false),
-            ("..a", false),
-            ("/a", true),
-            ("../a", true),
-            ("a/../b", true),
-            ("..", true),
-        ] {
-            assert_eq!(leads_out(target), out, "{target}");
-        }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::limits::Limits;
 use crate::receipt::Tally;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What one call does with files. Shared with its streams.
 #[derive(Debug)]
@@ -19,7 +19,12 @@ pub(crate) struct FileMeter {
     links: AtomicU64,
     leading_out: AtomicU64,
     odd: AtomicU64,
+    /// What no grant allows, in words.
+    ungranted: Mutex<Vec<String>>,
 }
+
+/// Refusals of one call that are told apart; a plugin may try a thousand paths.
+const UNGRANTED_MAX: usize = 8;
 
 /// What a plugin may not do with files, whatever it was granted.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +51,7 @@ impl FileMeter {
             links: AtomicU64::new(0),
             leading_out: AtomicU64::new(0),
             odd: AtomicU64::new(0),
+            ungranted: Mutex::default(),
         })
     }
 
@@ -75,7 +81,8 @@ impl FileMeter {
                 "a plugin may open regular files and directories only".to_owned()
             }),
         ];
-        let refusals = refusals.into_iter().flatten().collect();
+        let ungranted = std::mem::take(&mut *self.ungranted());
+        let refusals = refusals.into_iter().flatten().chain(ungranted).collect();
         (Tally { calls: count(&self.calls), bytes: count(&self.bytes) }, refusals)
     }
 
@@ -86,6 +93,18 @@ impl FileMeter {
             Forbidden::OddFile => &self.odd,
         };
         counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes what no grant allows.
+    pub(super) fn refuse(&self, refusal: String) {
+        let mut ungranted = self.ungranted();
+        if ungranted.len() < UNGRANTED_MAX && !ungranted.contains(&refusal) {
+            ungranted.push(refusal);
+        }
+    }
+
+    fn ungranted(&self) -> MutexGuard<'_, Vec<String>> {
+        self.ungranted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts an operation.

@@ -3,6 +3,7 @@
 use super::FileMeter;
 use crate::blocking::Blocking;
 use bytes::Bytes;
+use std::fs::File;
 use std::io::ErrorKind;
 use std::mem;
 use std::sync::Arc;
@@ -108,6 +109,8 @@ impl InputStream for CountedInput {
 /// A stream that writes a file, as long as there is room.
 pub(super) struct CountedOutput {
     state: Writing,
+    /// Before the first byte that it writes.
+    gap: Option<Gap>,
     meter: Arc<FileMeter>,
     blocking: Blocking,
 }
@@ -120,9 +123,37 @@ enum Writing {
     Closed,
 }
 
+/// Where a stream begins to write, perhaps beyond the end of the file. What lies between is as much as if
+/// it had been written.
+pub(super) struct Gap {
+    pub(super) file: Arc<File>,
+    pub(super) at: u64,
+}
+
+impl Gap {
+    /// Counts it. On a thread that may block.
+    fn is_within(&self, meter: &FileMeter) -> bool {
+        match self.file.metadata() {
+            Ok(found) => meter.write(self.at.saturating_sub(found.len())),
+            // Writing says what is wrong.
+            Err(_) => true,
+        }
+    }
+}
+
+fn full() -> StreamError {
+    let full = std::io::Error::new(ErrorKind::StorageFull, "limit file_write_kib");
+    StreamError::LastOperationFailed(full.into())
+}
+
 impl CountedOutput {
-    pub(super) fn new(stream: DynOutputStream, meter: Arc<FileMeter>, blocking: Blocking) -> Self {
-        Self { state: Writing::Idle(stream), meter, blocking }
+    pub(super) fn new(
+        stream: DynOutputStream,
+        gap: Option<Gap>,
+        meter: Arc<FileMeter>,
+        blocking: Blocking,
+    ) -> Self {
+        Self { state: Writing::Idle(stream), gap, meter, blocking }
     }
 
     /// The error of the last write, told once; after it the stream is closed.
@@ -155,11 +186,14 @@ impl OutputStream for CountedOutput {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.check()?;
         if !self.meter.write(bytes.len() as u64) {
-            let full = std::io::Error::new(ErrorKind::StorageFull, "limit file_write_kib");
-            return Err(StreamError::LastOperationFailed(full.into()));
+            return Err(full());
         }
+        let (gap, meter) = (self.gap.take(), self.meter.clone());
         self.state = match mem::replace(&mut self.state, Writing::Closed) {
             Writing::Idle(mut stream) => Writing::Busy(self.blocking.start(move || {
+                if gap.is_some_and(|gap| !gap.is_within(&meter)) {
+                    return (stream, Err(full()));
+                }
                 let written = Handle::current().block_on(stream.blocking_write_and_flush(bytes));
                 (stream, written)
             })),
