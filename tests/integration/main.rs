@@ -8,6 +8,7 @@ mod approvals;
 mod authors;
 mod cache;
 mod calls;
+mod contract;
 #[cfg(unix)]
 mod docs;
 mod doctor;
@@ -20,6 +21,7 @@ mod observing;
 mod oci;
 mod page;
 mod refusals;
+mod reload;
 mod rpc;
 mod runs;
 #[cfg(unix)]

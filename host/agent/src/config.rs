@@ -98,6 +98,23 @@ pub struct Settings {
     pub toolset: Arc<Toolset>,
     /// How much the model shall think.
     pub thinking: Thinking,
+    /// What calls pass on their way; that of the agent's configuration if none is given.
+    pub policy: Option<Arc<Policy>>,
+}
+
+/// What calls pass on their way, and the brakes of a run.
+#[derive(Clone)]
+pub struct Policy {
+    /// Which calls of one batch may run at the same time.
+    pub tool_execution: ToolExecution,
+    /// The chain before a call, in order.
+    pub before: Vec<BeforeEntry>,
+    /// The chain after a call, in order.
+    pub after: Vec<AfterEntry>,
+    /// Brakes against endless repeats.
+    pub guards: Guards,
+    /// Whether loosely typed arguments are coerced, without loss, before they are validated.
+    pub coercion: bool,
 }
 
 /// Which calls of one batch may run at the same time.
@@ -198,6 +215,7 @@ impl Settings {
             system_prompt: "".into(),
             toolset: Arc::new(Toolset::default()),
             thinking: Thinking::default(),
+            policy: None,
         }
     }
 

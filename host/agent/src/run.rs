@@ -129,6 +129,7 @@ impl<'a> Run<'a> {
 
     async fn until_nothing_is_left(&mut self, start: Start) -> Result<EndReason, JournalError> {
         self.write_what_is_missing().await?;
+        self.refresh_at_the_beginning().await;
         self.emit(&Event::AgentStart).await;
         self.emit(&Event::TurnStart).await;
         for message in start.messages {
@@ -167,7 +168,7 @@ impl<'a> Run<'a> {
 
     /// Whether a guard ends the run though there is more to do. The queues keep their content.
     fn limit_reached(&self, goes_on: bool) -> Option<EndReason> {
-        let guards = self.agent.fixed.guards;
+        let guards = self.agent.policy(&self.settings).guards;
         let cut = guards.truncated_in_a_row_max.filter(|max| self.truncated_in_a_row >= *max);
         let turns = guards.turns_max.filter(|max| self.turns >= *max);
         let reason = match (cut, turns) {

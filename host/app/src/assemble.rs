@@ -7,10 +7,11 @@ use crate::config::{
 };
 use crate::model;
 use crate::registry::{Pinning, Registered, Registry, RegistryError};
+use crate::reload::{Made, Reload};
 use crate::session::{self, Recorder, SessionError, format};
 use cofferdam_agent::config::{
-    AfterEntry, AfterFailure, BeforeEntry, BeforeFailure, Guards, Rewrites, ToolExecution,
-    ToolFilter,
+    AfterEntry, AfterFailure, BeforeEntry, BeforeFailure, Guards, NextTurn, Policy, Rewrites,
+    ToolExecution, ToolFilter,
 };
 use cofferdam_agent::hook::Approver;
 use cofferdam_agent::model::Model;
@@ -22,6 +23,7 @@ use cofferdam_providers::scripted::ScriptError;
 use cofferdam_sandbox::{Sandbox, SandboxConfig, SandboxError};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// What the embedder decides, beside the operator's file.
 #[derive(Default)]
@@ -38,6 +40,8 @@ pub struct Options {
     pub session: Option<Recorder>,
     /// Where the model's answers are written, as a script that plays them again. A new file.
     pub record: Option<PathBuf>,
+    /// Watches over the files from which the agent is made; without it they are read once.
+    pub reload: Option<Arc<Reload>>,
 }
 
 /// An agent with what it stands on.
@@ -90,16 +94,33 @@ pub enum AssembleError {
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
     /// A plugin cannot be loaded.
-    #[error(transparent)]
-    Registry(#[from] RegistryError),
+    #[error("{place}: {problem}")]
+    Registry {
+        /// Where the key is that has to change, such as `cofferdam.toml:7`.
+        place: String,
+        /// What is wrong.
+        problem: RegistryError,
+    },
     /// The session cannot be written.
     #[error(transparent)]
     Session(#[from] SessionError),
 }
 
+impl AssembleError {
+    pub(crate) fn registry(config: &Config, problem: RegistryError) -> Self {
+        let (plugin, key) = problem.blames();
+        let place = match problem {
+            RegistryError::NoHook { .. } => config.place_of_hook(plugin),
+            _ => config.place_of(plugin, key),
+        };
+        Self::Registry { place, problem }
+    }
+}
+
 /// Makes an agent of a configuration. Nothing of a plugin runs before every check has passed, save
 /// that each is asked for its tools.
 pub async fn assemble(config: &Config, options: Options) -> Result<Assembled, AssembleError> {
+    let own_model = options.model.is_none() && options.record.is_none();
     let model = match options.model {
         Some(model) => model,
         None => {
@@ -113,39 +134,88 @@ pub async fn assemble(config: &Config, options: Options) -> Result<Assembled, As
         sandbox.spill_dir.get_or_insert_with(|| session.results_folder());
     }
     let sandbox = Sandbox::new(sandbox)?;
-    let registry = Registry::load(&sandbox, config, options.pinning).await?;
-    let toolset = match &session {
+    let registry = Registry::load(&sandbox, config, options.pinning)
+        .await
+        .map_err(|problem| AssembleError::registry(config, problem))?;
+    let settings = settings(config, &registry, model.clone(), &session);
+    let notices = notices(&registry, &settings.toolset);
+    let patience = Arc::new(AtomicU64::new(config.approval.timeout_seconds));
+    let approver = options.approver.map(|approver| {
+        Arc::new(TimeLimited::sharing(approver, patience.clone())) as Arc<dyn Approver>
+    });
+    let mut agent = agent_config(settings);
+    agent.approver = approver.clone();
+    agent.next_turn = options.reload.clone().map(|reload| reload as Arc<dyn NextTurn>);
+    let agent = recorded(agent, &session, config, &registry)?;
+    if let Some(reload) = options.reload {
+        reload.begin(Made {
+            config: config.clone(),
+            registry: registry.clone(),
+            model,
+            sandbox,
+            pinning: options.pinning,
+            approver,
+            patience,
+            own_model,
+            session: session.clone(),
+        });
+    }
+    Ok(Assembled { agent, registry, notices, session })
+}
+
+/// What of a configuration may change between turns.
+pub(crate) fn settings(
+    config: &Config,
+    registry: &Registry,
+    model: Arc<dyn Model>,
+    session: &Option<Arc<Recorder>>,
+) -> Settings {
+    let tools = match session {
         Some(session) => session::witnessed(registry.tools(), session).collect::<Vec<_>>(),
         None => registry.tools().collect(),
     };
-    let toolset = Toolset::new(toolset, Rules::Portable);
-    let notices = notices(&registry, &toolset);
+    let policy = Policy {
+        tool_execution: match config.agent.tool_execution {
+            ToolExecutionEntry::Parallel => ToolExecution::Parallel,
+            ToolExecutionEntry::Sequential => ToolExecution::Sequential,
+        },
+        before: before(config, registry),
+        after: after(config, registry),
+        guards: guards(config),
+        coercion: config.agent.coerce_arguments,
+    };
     let settings = Settings::new(model)
-        .with_toolset(toolset)
+        .with_toolset(Toolset::new(tools, Rules::Portable))
         .with_system_prompt(config.agent.system_prompt.as_str());
-    let settings = Settings {
+    Settings {
         thinking: config.model.as_ref().map(model::thinking).unwrap_or_default(),
+        policy: Some(Arc::new(policy)),
         ..settings
-    };
-    let mut agent = AgentConfig::new(settings);
-    agent.tool_execution = match config.agent.tool_execution {
-        ToolExecutionEntry::Parallel => ToolExecution::Parallel,
-        ToolExecutionEntry::Sequential => ToolExecution::Sequential,
-    };
-    agent.coercion = config.agent.coerce_arguments;
-    agent.guards = guards(config);
-    agent.before = before(config, &registry);
-    agent.after = after(config, &registry);
-    let seconds = config.approval.timeout_seconds;
-    agent.approver = options
-        .approver
-        .map(|approver| Arc::new(TimeLimited::new(approver, seconds)) as Arc<dyn Approver>);
-    Ok(Assembled {
-        agent: recorded(agent, &session, config, &registry)?,
-        registry,
-        notices,
-        session,
-    })
+    }
+}
+
+/// The configuration of an agent with these settings.
+fn agent_config(settings: Settings) -> AgentConfig {
+    let policy = settings.policy.clone();
+    let mut config = AgentConfig::new(settings);
+    if let Some(policy) = policy {
+        let Policy { tool_execution, before, after, guards, coercion } = (*policy).clone();
+        config = AgentConfig { tool_execution, before, after, guards, coercion, ..config };
+    }
+    config
+}
+
+/// What a session says of a configuration.
+pub(crate) fn setup(config: &Config, registry: &Registry, settings: &Settings) -> format::Setup {
+    setup_of(config, registry, &agent_config(settings.clone()))
+}
+
+fn setup_of(config: &Config, registry: &Registry, agent: &AgentConfig) -> format::Setup {
+    format::Setup {
+        config: Some(session::absolute(&config.path)),
+        plugins: registry.iter().map(plugin_entry).collect(),
+        ..format::Setup::of(agent)
+    }
 }
 
 /// The agent, with its session begun: as its journal, as its first observer, and as the one that
@@ -157,12 +227,7 @@ fn recorded(
     registry: &Registry,
 ) -> Result<Agent, SessionError> {
     let Some(session) = session else { return Ok(Agent::new(agent)) };
-    let setup = format::Setup {
-        config: Some(session::absolute(&config.path)),
-        plugins: registry.iter().map(plugin_entry).collect(),
-        ..format::Setup::of(&agent)
-    };
-    agent.messages = session.begin(setup)?;
+    agent.messages = session.begin(setup_of(config, registry, &agent))?;
     agent.journal = Some(session.clone());
     let agent = Agent::new(agent);
     agent.subscribe(session.clone()).detach();
@@ -177,7 +242,7 @@ fn plugin_entry(registered: &Registered) -> format::PluginEntry {
     }
 }
 
-fn notices(registry: &Registry, toolset: &Toolset) -> Vec<String> {
+pub(crate) fn notices(registry: &Registry, toolset: &Toolset) -> Vec<String> {
     let mut notices = registry.refused_tools();
     notices.extend(toolset.refused().iter().map(|refused| {
         let (plugin, name) = (refused.tool.plugin(), &refused.tool.declaration().name);

@@ -23,7 +23,7 @@ mod settings;
 
 pub use report::{Report, Row, Section, Verdict};
 
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Mistake};
 use crate::registry::Pinning;
 use bench::Bench;
 use cofferdam_sandbox::{Limits, Sandbox, SandboxConfig};
@@ -62,6 +62,11 @@ pub async fn examine(
     let config = match config {
         None => None,
         Some(Ok(config)) => Some(config),
+        Some(Err(ConfigError::Mistakes(mistakes))) => {
+            let row = |mistake: Mistake| Row::failed(mistake.place, mistake.problem);
+            add("configuration", mistakes.into_iter().map(row).collect());
+            None
+        }
         Some(Err(problem)) => {
             add("configuration", vec![Row::failed("the file", problem.to_string())]);
             None

@@ -31,6 +31,7 @@ pub mod patterns;
 pub mod places;
 pub mod receipt;
 pub mod registry;
+pub mod reload;
 pub mod rpc;
 pub mod scaffold;
 pub mod session;

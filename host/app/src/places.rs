@@ -21,17 +21,9 @@ pub fn cache() -> Option<CacheConfig> {
     Some(CacheConfig { dir, size_mib: CACHE_MIB })
 }
 
-/// What an operator's file says of compiled code, over what an embedder has. The environment stands
-/// above both: it belongs to whoever starts the process.
+/// What an operator's file says of compiled code, over what an embedder has. The variable, if it is
+/// given, stands above both: it belongs to whoever starts the process.
 pub(crate) fn cache_over(
-    dir: Option<&Path>,
-    size_mib: Option<u64>,
-    embedder: Option<CacheConfig>,
-) -> Option<CacheConfig> {
-    chosen(std::env::var_os(CACHE_VARIABLE), dir, size_mib, embedder)
-}
-
-fn chosen(
     variable: Option<OsString>,
     dir: Option<&Path>,
     size_mib: Option<u64>,
@@ -90,7 +82,7 @@ mod tests {
             (None, None, None, kept("own", 7), kept("own", 7)),
             (None, None, Some(5), None, None),
         ] {
-            assert_eq!(chosen(variable.map(Into::into), dir, size, embedder), expected);
+            assert_eq!(cache_over(variable.map(Into::into), dir, size, embedder), expected);
         }
     }
 }

@@ -19,11 +19,13 @@ pub enum Pinning {
 }
 
 /// The loaded plugins, in the order of the configuration.
+#[derive(Clone)]
 pub struct Registry {
     plugins: Vec<Registered>,
 }
 
 /// One loaded plugin with its entry.
+#[derive(Clone)]
 pub struct Registered {
     /// The operator's entry.
     pub entry: PluginEntry,
@@ -86,6 +88,30 @@ pub enum RegistryError {
     },
 }
 
+impl RegistryError {
+    /// The plugin whose entry has to change, and the key of it.
+    pub fn blames(&self) -> (&str, &'static str) {
+        match self {
+            Self::Load { name, problem, .. } => {
+                let key = match &**problem {
+                    LoadError::Digest { .. } => "sha256",
+                    LoadError::TooLarge { .. }
+                    | LoadError::Limit(_)
+                    | LoadError::CompileTime(_) => "limits",
+                    LoadError::Grant { .. } => "grants",
+                    _ => "path",
+                };
+                (name, key)
+            }
+            Self::Unpinned { name, .. } => (name, "sha256"),
+            Self::SameTool { second, .. } => (second, "prefix"),
+            Self::Choice(ChoiceError::NoSuchTool { plugin, .. }) => (plugin, "tools"),
+            Self::Choice(ChoiceError::Name { plugin, .. }) => (plugin, "prefix"),
+            Self::NoHook { name, .. } => (name, "name"),
+        }
+    }
+}
+
 impl Registry {
     /// Loads every plugin of the configuration, or says which one cannot be loaded and why.
     pub async fn load(
@@ -97,6 +123,11 @@ impl Registry {
         for entry in &config.plugins {
             plugins.push(Registered::load(sandbox, entry, pinning).await?);
         }
+        Self::of(plugins, config)
+    }
+
+    /// Plugins that are loaded, if their tools and hooks go together.
+    pub(crate) fn of(plugins: Vec<Registered>, config: &Config) -> Result<Registry, RegistryError> {
         let registry = Registry { plugins };
         registry.check_tools()?;
         registry.check_hooks(config)?;
@@ -171,7 +202,19 @@ impl Registry {
 }
 
 impl Registered {
-    async fn load(
+    /// The same code on the terms of another entry.
+    pub(crate) async fn on_terms(&self, entry: &PluginEntry) -> Result<Registered, RegistryError> {
+        let plugin = self.plugin.on_terms(entry.limits.clone(), entry.grants.clone());
+        let plugin = plugin.await.map_err(|problem| RegistryError::Load {
+            name: entry.name.clone(),
+            path: entry.path.display().to_string(),
+            problem: Box::new(problem),
+        })?;
+        let tools = plugin.tools(Some(&entry.prefix), entry.tools.as_deref())?;
+        Ok(Registered { entry: entry.clone(), plugin, tools })
+    }
+
+    pub(crate) async fn load(
         sandbox: &Sandbox,
         entry: &PluginEntry,
         pinning: Pinning,

@@ -12,6 +12,7 @@ mod request;
 mod session;
 
 use crate::approve::Questions;
+use crate::reload::Reload;
 use cofferdam_agent::{AbortSignal, Agent};
 use event::Events;
 use lines::Lines;
@@ -40,9 +41,22 @@ pub async fn serve(
     output: impl AsyncWrite + Unpin,
     stop: AbortSignal,
 ) -> io::Result<()> {
+    serve_watched(agent, None, questions, input, output, stop).await
+}
+
+/// The same for an agent whose files are watched over: the client is told what became of a change, and
+/// may ask for a look.
+pub async fn serve_watched(
+    agent: Agent,
+    reload: Option<Arc<Reload>>,
+    questions: Questions,
+    input: impl AsyncBufRead + Unpin,
+    output: impl AsyncWrite + Unpin,
+    stop: AbortSignal,
+) -> io::Result<()> {
     let outbox = Arc::new(Outbox::default());
     let subscription = agent.subscribe(Arc::new(Events(outbox.clone())));
-    let session = Session::new(agent, questions, outbox.clone());
+    let session = Session::new(agent, reload, questions, outbox.clone());
     let (served, ()) = tokio::join!(
         async {
             let served = session.run(Lines::new(input), stop).await;

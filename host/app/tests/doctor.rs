@@ -2,10 +2,15 @@
 
 use cofferdam_app::doctor::{DoctorOptions, Report, Row, Scope, Verdict, examine};
 use cofferdam_app::{Config, Pinning};
-use cofferdam_sandbox::{Grants, Limits, SandboxConfig, component_bytes, sha256_hex};
+use cofferdam_sandbox::{
+    Grants, Limits, Metadata, SandboxConfig, Want, component_bytes, sha256_hex,
+};
 use std::path::Path;
 
 const PROBE: &str = include_str!("../src/doctor/probes/probe.wat");
+
+const WRONG_PIN: &str =
+    "sha256 = \"0000000000000000000000000000000000000000000000000000000000000000\"";
 
 /// A folder with the probe as a plugin file in it.
 fn folder() -> tempfile::TempDir {
@@ -133,6 +138,14 @@ async fn what_is_wrong_with_plugins_is_explained() {
         "import.wasm",
         &PROBE.replace("cofferdam:plugin/log@0.1.0", "cofferdam:plugin/log@0.9.0"),
     );
+    write(
+        "wasip3.wasm",
+        &PROBE.replacen(
+            "(component\n",
+            "(component (import \"wasi:cli/stdin@0.3.0\" (instance))\n",
+            1,
+        ),
+    );
     write("missing.wasm", &PROBE.replace("(export \"call-tool\" (func $call-tool))", ""));
     write(
         "changed.wasm",
@@ -142,12 +155,13 @@ async fn what_is_wrong_with_plugins_is_explained() {
         ),
     );
     let entries = [
-        ("wrong-pin", "probe.wasm", "sha256 = \"00\""),
+        ("wrong-pin", "probe.wasm", WRONG_PIN),
         ("gone", "gone.wasm", ""),
         ("core", "core.wasm", ""),
         ("wasip1", "wasip1.wasm", ""),
         ("newer", "newer.wasm", ""),
         ("import", "import.wasm", ""),
+        ("wasip3", "wasip3.wasm", ""),
         ("missing", "missing.wasm", ""),
         ("changed", "changed.wasm", ""),
         ("folder", "probe.wasm", "grants.files = [{ host = \"nowhere\", guest = \"/x\" }]"),
@@ -164,11 +178,14 @@ async fn what_is_wrong_with_plugins_is_explained() {
     let digest = sha256_hex(&bytes);
     for (name, words) in [
         ("wrong-pin", &*format!("sha256 = \"{digest}\"")),
+        ("wrong-pin", "cofferdam.toml:2)"),
         ("gone", "correct its `path`"),
         ("core", "wasm32-wasip2"),
         ("wasip1", "wasm32-wasip1"),
         ("newer", "0.7.0"),
         ("import", "cofferdam:plugin/log@0.9.0"),
+        ("wasip3", "was built for WASI 0.3.0"),
+        ("wasip3", "--target wasm32-wasip2"),
         ("missing", "call-tool"),
         ("changed", "cofferdam plugin wit"),
         ("folder", "nowhere"),
@@ -177,6 +194,51 @@ async fn what_is_wrong_with_plugins_is_explained() {
         has(&report, name, Verdict::Failed, words);
     }
     assert!(!report.is_sound());
+}
+
+/// A component that fills a part of the contract which this host does not know, one that asks for
+/// what it does not get, and one that knows nothing of the contract.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_drifted_and_still_loads_is_named() {
+    let folder = folder();
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.path().join(name), bytes).expect("written");
+    };
+    let text = |text: &str| component_bytes(text.as_bytes(), true).expect("good text").into_owned();
+    let later = PROBE.trim_end().strip_suffix(')').expect("a component").to_owned()
+        + "(component $c) (instance $later (instantiate $c)) \
+           (export \"cofferdam:plugin/before-tool-call@0.9.0\" (instance $later)))";
+    write("later.wasm", &text(&later));
+    let want = Want {
+        grant: "http".into(),
+        value: "GET https://example.com/".into(),
+        reason: "the pages".into(),
+        optional: false,
+    };
+    let packed = cofferdam_sandbox::pack(&text(PROBE), &Metadata::default(), Some(&[want]));
+    write("wanting.wasm", &packed.expect("packed"));
+    write(
+        "plain.wasm",
+        &text(
+            "(component (core module $m (func (export \"f\") (result i32) i32.const 7)) \
+             (core instance $i (instantiate $m)) \
+             (func (export \"seven\") (result u32) (canon lift (core func $i \"f\"))))",
+        ),
+    );
+    let entry = |name: &str| {
+        format!("[[plugins]]\nname = \"{name}\"\npath = \"{name}.wasm\"\nprefix = \"{name}_\"\n")
+    };
+    let config = ["later", "wanting", "plain"].map(entry).concat();
+    let report = report(Scope::Configuration, Some((folder.path(), &config))).await;
+    has(&report, "later", Verdict::Warning, "before-tool-call@0.9.0");
+    has(&report, "wanting", Verdict::Note, "it asks for http=GET https://example.com/");
+    has(
+        &report,
+        "plain",
+        Verdict::Ok,
+        "no contract, its functions are its tools; tools plain_seven",
+    );
+    assert!(report.is_sound(), "{:#?}", failures(&report));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -238,5 +300,6 @@ async fn a_configuration_that_cannot_be_read_is_named() {
     let report =
         report(Scope::Configuration, Some((folder.path(), "[agent]\nsystem_promt = \"x\""))).await;
     assert_eq!(failures(&report).len(), 1, "{:#?}", failures(&report));
-    has(&report, "the file", Verdict::Failed, "system_promt");
+    let place = format!("{}:2", folder.path().join("cofferdam.toml").display());
+    has(&report, &place, Verdict::Failed, "did you mean `system_prompt`");
 }

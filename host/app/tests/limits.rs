@@ -23,7 +23,7 @@ fn each_limit_is_in_force_as_it_was_written() {
             assert_eq!(row.value, wanted, "{} where {key} = 37", row.key);
         }
         let problem = limits_of(&format!("{key} = \"many\"")).unwrap_err();
-        assert!(problem.contains("line 4") && problem.contains(key), "{problem}");
+        assert!(problem.contains("cofferdam.toml:4:") && problem.contains(key), "{problem}");
         let problem = limits_of(&format!("{key}x = 37")).unwrap_err();
         assert!(problem.contains(&format!("did you mean `{key}`?")), "{problem}");
     }

@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Parser, Subcommand};
+use cofferdam_app::config::Layers;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -46,6 +47,9 @@ pub(crate) enum Command {
             cofferdam doctor\n  \
             cofferdam doctor --config cofferdam.toml --json")]
     Doctor(DoctorArgs),
+    /// Show what is configured, and what can be.
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Compile a component for the host that started this process.
     #[command(hide = true)]
     Compile,
@@ -60,6 +64,17 @@ pub(crate) struct FileArgs {
     /// Load plugins whose entry has no sha256.
     #[arg(long)]
     pub(crate) allow_unpinned: bool,
+    #[command(flatten)]
+    pub(crate) over: OverArgs,
+}
+
+/// What stands above the operator's file.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct OverArgs {
+    /// Set a key of the operator's file, such as agent.max_turns=20; may be repeated. Above it stands
+    /// nothing, below it the environment (COFFERDAM_AGENT_MAX_TURNS) and the file.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
 }
 
 /// Which session is written.
@@ -233,6 +248,43 @@ pub(crate) struct McpArgs {
     /// no web page is answered.
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     pub(crate) allow_origin: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show every value in force and where it came from: the file, the environment, the command line.
+    #[command(after_help = "What may be a credential is not shown.\n\n\
+            Examples:\n  \
+            cofferdam config show --changed\n  \
+            COFFERDAM_AGENT_MAX_TURNS=20 cofferdam config show --json")]
+    Show(ConfigShowArgs),
+    /// List every key: what it takes, what holds without it, the variable that sets it.
+    #[command(after_help = "Example: cofferdam config keys | grep limits")]
+    Keys(ConfigKeysArgs),
+}
+
+/// Show every value in force.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ConfigShowArgs {
+    /// The operator's file; cofferdam.toml if it is there.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) over: OverArgs,
+    /// Only what somebody set.
+    #[arg(long)]
+    pub(crate) changed: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// List every key.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ConfigKeysArgs {
+    /// Print the page of the documentation.
+    #[arg(long)]
+    pub(crate) markdown: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -479,6 +531,8 @@ pub(crate) struct DoctorArgs {
     /// The operator's file; cofferdam.toml if it is there.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) over: OverArgs,
     /// Check the configuration and its plugins alone, without the trials.
     #[arg(long)]
     pub(crate) quick: bool,
@@ -524,6 +578,8 @@ pub(crate) struct CallArgs {
     /// Take limits and grants from the entry of this file in an operator's file.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) over: OverArgs,
     /// Set a limit, such as wall_ms=2000; may be repeated.
     #[arg(long = "limit", value_name = "KEY=VALUE")]
     pub(crate) limits: Vec<String>,
@@ -533,4 +589,11 @@ pub(crate) struct CallArgs {
     /// Print one line of JSON, also on a terminal.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl OverArgs {
+    /// The layers above the operator's file.
+    pub(crate) fn layers(&self) -> Layers {
+        Layers::of_process(self.set.clone())
+    }
 }

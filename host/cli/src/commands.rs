@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod compile;
+mod config;
 mod doctor;
 mod mcp;
 mod open;
@@ -19,7 +20,7 @@ mod session_list;
 mod session_replay;
 mod session_show;
 
-use crate::args::{Args, Command, PluginCommand, SessionCommand};
+use crate::args::{Args, Command, ConfigCommand, PluginCommand, SessionCommand};
 use crate::exit::Exit;
 use cofferdam_app::places;
 use cofferdam_sandbox::{CompilerCommand, SandboxConfig};
@@ -32,6 +33,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Rpc(args) => rpc::run(args).await,
         Command::Mcp(args) => mcp::run(args).await,
         Command::Compile => compile::run(),
+        Command::Config(ConfigCommand::Show(args)) => config::show(&args),
+        Command::Config(ConfigCommand::Keys(args)) => config::keys(&args),
         Command::Plugin(PluginCommand::New(args)) => plugin_new::run(&args),
         Command::Plugin(PluginCommand::Inspect(args)) => plugin_inspect::run(&args).await,
         Command::Plugin(PluginCommand::Allow(args)) => plugin_allow::run(&args).await,

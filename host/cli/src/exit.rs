@@ -70,9 +70,9 @@ fn is_misconfigured(reason: &anyhow::Error) -> bool {
             | AssembleError::ReadScript { .. }
             | AssembleError::Script { .. } => true,
             AssembleError::Sandbox(problem) => setting(problem),
-            AssembleError::Record(_) | AssembleError::Registry(_) | AssembleError::Session(_) => {
-                false
-            }
+            AssembleError::Record(_)
+            | AssembleError::Registry { .. }
+            | AssembleError::Session(_) => false,
         })
 }
 

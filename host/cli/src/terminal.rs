@@ -18,8 +18,10 @@ pub(crate) use history::History;
 use crate::exit::Exit;
 use cofferdam_agent::Agent;
 use cofferdam_app::approve::Questions;
+use cofferdam_app::reload::Reload;
 use desk::Desk;
 use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
 
 /// What happens first.
 pub(crate) enum First {
@@ -41,11 +43,12 @@ pub(crate) fn is_possible() -> bool {
 /// Sits at the terminal until the person leaves. The exit code is that of the last run.
 pub(crate) async fn run(
     agent: Agent,
+    reload: Arc<Reload>,
     questions: Questions,
     history: History,
     first: Option<First>,
 ) -> anyhow::Result<Exit> {
-    let mut desk = Desk::new(agent, questions, history)?;
+    let mut desk = Desk::new(agent, reload, questions, history)?;
     let left = desk.sit(first).await;
     let cleared = desk.clear();
     drop(desk);

@@ -87,6 +87,8 @@ pub enum GrantError {
 
 /// The quota of a key-value store that was granted without a number, in KiB.
 pub const KV_KIB_DEFAULT: u64 = 1_024;
+/// The largest quota of a key-value store, in KiB.
+pub const KV_KIB_MAX: u64 = 1_048_576;
 
 impl Grants {
     /// The names of all grants.
@@ -232,7 +234,7 @@ fn env_name(name: &str) -> Result<String, String> {
 
 /// Whether a variable of this name is likely to hold a credential: by a word of it, or by what it
 /// contains.
-fn is_credential(name: &str) -> bool {
+pub fn is_credential(name: &str) -> bool {
     const WORDS: [&str; 8] = ["KEY", "PAT", "PASS", "PASSWD", "JWT", "COOKIE", "DSN", "AUTH"];
     const PARTS: [&str; 9] = [
         "TOKEN",
@@ -259,7 +261,7 @@ fn quota(text: &str) -> Result<Option<u64>, String> {
         _ => text
             .parse()
             .ok()
-            .filter(|kib| (1..=1_048_576).contains(kib))
+            .filter(|kib| (1..=KV_KIB_MAX).contains(kib))
             .map(Some)
             .ok_or_else(|| "it takes `on`, `off` or a quota in KiB".into()),
     }

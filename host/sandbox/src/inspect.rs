@@ -375,12 +375,21 @@ impl Outline {
             .iter()
             .filter_map(|name| InterfaceName::parse(name))
             .find(|name| name.package == CONTRACT);
+        let later_wasi = strange
+            .iter()
+            .filter_map(|name| InterfaceName::parse(name))
+            .find(|name| WASI_PACKAGES.contains(&name.package) && !name.version.is_empty());
         Err(Refused {
             what: format!(
                 "this component imports what this host does not provide: {}",
                 list(&strange)
             ),
             advice: match newer {
+                None if later_wasi.is_some_and(|name| !name.is_served()) => format!(
+                    "it was built for WASI {} and this host serves WASI 0.2: build it for that, as with cargo build \
+                     --target wasm32-wasip2 (not wasip3) or with the release of its tools that makes 0.2",
+                    later_wasi.map(|name| name.version).unwrap_or_default()
+                ),
                 Some(name) if !name.is_served() => format!(
                     "it was built for version {} of the contract and this host serves {CONTRACT_VERSION}",
                     name.version
@@ -556,7 +565,7 @@ mod tests {
             (
                 &["cofferdam:plugin/tools@0.1.0"],
                 &["wasi:cli/environment@0.3.0"],
-                "does not provide: wasi:cli",
+                "was built for WASI 0.3.0 and this host serves WASI 0.2",
             ),
             (
                 &["cofferdam:plugin/tools@0.1.0"],

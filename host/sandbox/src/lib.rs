@@ -53,6 +53,7 @@ pub use inspect::{
     component_bytes, inspect, sha256_hex,
 };
 pub use limits::{LimitError, LimitRow, Limits};
+pub use nearest::nearest_of;
 pub use pack::{PackError, pack};
 pub use plugin::{ChoiceError, Code, Plugin, PluginSource, read_component};
 pub use receipt::{Dropping, HostCalls, ProgressBill, Receipt, Tally};

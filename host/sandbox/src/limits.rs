@@ -17,6 +17,12 @@ pub struct LimitRow {
     pub value: String,
     /// The value without configuration.
     pub default: String,
+    /// The least that it takes.
+    pub least: u64,
+    /// The most that it takes.
+    pub most: u64,
+    /// Whether it takes `off` as well.
+    pub can_be_off: bool,
     /// What it bounds, in a sentence or two.
     pub doc: &'static str,
 }
@@ -73,6 +79,9 @@ macro_rules! limits {
                     key: stringify!($key),
                     value: self.$key.show(),
                     default: default.$key.show(),
+                    least: $least,
+                    most: $most,
+                    can_be_off: <$type>::CAN_BE_OFF,
                     doc: concat!($($doc),+).trim_ascii(),
                 }, )+]
             }
@@ -196,12 +205,15 @@ pub(crate) fn mib(amount: u64) -> usize {
 
 /// A value of a limit: a number, or a number that can be switched off.
 trait Amount: Sized {
+    const CAN_BE_OFF: bool;
     fn read(text: &str, least: u64, most: u64) -> Result<Self, String>;
     fn check(&self, least: u64, most: u64) -> Result<(), String>;
     fn show(&self) -> String;
 }
 
 impl Amount for u64 {
+    const CAN_BE_OFF: bool = false;
+
     fn read(text: &str, least: u64, most: u64) -> Result<Self, String> {
         let amount: Option<Self> = text.replace('_', "").parse().ok();
         amount.unwrap_or(u64::MAX).check(least, most).map(|()| amount.unwrap_or_default())
@@ -220,6 +232,8 @@ impl Amount for u64 {
 }
 
 impl Amount for Option<u64> {
+    const CAN_BE_OFF: bool = true;
+
     fn read(text: &str, least: u64, most: u64) -> Result<Self, String> {
         match text {
             "off" | "false" => Ok(None),

@@ -6,7 +6,7 @@ pub(crate) fn nearest(word: &str, known: &[&'static str]) -> &'static str {
 }
 
 /// The nearest of words that are not known when this is compiled; none if there are none.
-pub(crate) fn nearest_of<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest_of<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known.iter().copied().min_by_key(|candidate| distance(word, candidate))
 }
 

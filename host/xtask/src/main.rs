@@ -11,6 +11,7 @@
 mod bench;
 mod contract;
 mod demo;
+mod docs;
 mod guests;
 mod lint;
 mod lock;
@@ -56,6 +57,9 @@ enum Command {
     Test(Forwarded),
     /// Write host/docs/contract.md, the reference of the contract, from the files in wit/.
     Contract,
+    /// Write the pages of the documentation that come from the code: host/docs/config.md.
+    #[command(after_help = "Example: cargo xtask docs")]
+    Docs,
     /// Check format, clippy and documentation of the host and of the plugins.
     #[command(after_help = "Example: cargo xtask lint")]
     Lint,
@@ -84,6 +88,7 @@ fn main() -> ExitCode {
         Command::Contract => contract::run(&repo).map(|()| ExitCode::SUCCESS),
         Command::Demo => demo::run(&repo),
         Command::Test(rest) => test::run(&repo, &rest.args).map(|()| ExitCode::SUCCESS),
+        Command::Docs => docs::run(&repo).map(|()| ExitCode::SUCCESS),
         Command::Lint => lint::run(&repo).map(|()| ExitCode::SUCCESS),
         Command::Bench(options) => bench::run(&repo, &options).map(|()| ExitCode::SUCCESS),
     });

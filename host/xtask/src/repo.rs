@@ -44,6 +44,11 @@ impl Repo {
         self.root.join("host/docs/contract.md")
     }
 
+    /// The documentation.
+    pub(crate) fn docs(&self) -> PathBuf {
+        self.root.join("host/docs")
+    }
+
     /// Where the finished components go, whatever `CARGO_TARGET_DIR` says: configs name it.
     pub(crate) fn components(&self) -> PathBuf {
         self.root.join("target/plugins")

@@ -2,8 +2,8 @@
 
 use crate::AbortSignal;
 use crate::config::{
-    AfterEntry, AgentConfig, BeforeEntry, Clock, ContextTransform, Conversion, Credentials, Guards,
-    NextTurn, Settings, StopCheck, ToolExecution,
+    AgentConfig, Clock, ContextTransform, Conversion, Credentials, NextTurn, Policy, Settings,
+    StopCheck,
 };
 use crate::error::AgentError;
 use crate::event::Observer;
@@ -30,9 +30,8 @@ pub(crate) struct Inner {
 
 /// The part of the configuration that stays.
 pub(crate) struct Fixed {
-    pub(crate) tool_execution: ToolExecution,
-    pub(crate) before: Vec<BeforeEntry>,
-    pub(crate) after: Vec<AfterEntry>,
+    /// Where the settings have none of their own.
+    pub(crate) policy: Arc<Policy>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) transform: Option<Arc<dyn ContextTransform>>,
     pub(crate) conversion: Option<Arc<dyn Conversion>>,
@@ -40,8 +39,6 @@ pub(crate) struct Fixed {
     pub(crate) stop: Option<Arc<dyn StopCheck>>,
     pub(crate) credentials: Option<Arc<dyn Credentials>>,
     pub(crate) journal: Option<Arc<dyn Journal>>,
-    pub(crate) guards: Guards,
-    pub(crate) coercion: bool,
     pub(crate) clock: Clock,
 }
 
@@ -98,9 +95,7 @@ impl Inner {
         queues.follow_up.mode = follow_up_mode;
         Self {
             fixed: Fixed {
-                tool_execution,
-                before,
-                after,
+                policy: Arc::new(Policy { tool_execution, before, after, guards, coercion }),
                 approver,
                 transform,
                 conversion,
@@ -108,8 +103,6 @@ impl Inner {
                 stop,
                 credentials,
                 journal,
-                guards,
-                coercion,
                 clock,
             },
             state: Mutex::new(State {
@@ -125,6 +118,11 @@ impl Inner {
             preflight: tokio::sync::Mutex::default(),
             waits: Waits::default(),
         }
+    }
+
+    /// What calls pass under these settings.
+    pub(crate) fn policy(&self, settings: &Settings) -> Arc<Policy> {
+        settings.policy.as_ref().unwrap_or(&self.fixed.policy).clone()
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {

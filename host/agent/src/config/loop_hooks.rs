@@ -47,8 +47,16 @@ pub struct TurnView<'a> {
 /// Gives the next turn other tools, another prompt, model or thinking level. Must not fail: its
 /// safe answer is `None`.
 pub trait NextTurn: Send + Sync {
-    /// New settings, kept for the turns after it as well; `None` keeps those of the agent.
+    /// New settings, kept for the turns after it as well; `None` keeps those of the agent. Dropped if
+    /// the run is aborted meanwhile.
     fn refresh<'a>(&'a self, turn: TurnView<'a>) -> BoxFuture<'a, Option<Settings>>;
+
+    /// The same before the first turn of a run, and before a call outside of one, with the settings that
+    /// it would have.
+    fn begin<'a>(&'a self, settings: &'a Arc<Settings>) -> BoxFuture<'a, Option<Settings>> {
+        let _ = settings;
+        Box::pin(std::future::ready(None))
+    }
 }
 
 /// Ends a run after a turn though it could go on; no queue is polled then. Must not fail: its safe

@@ -6,6 +6,7 @@ use super::Run;
 use super::finish::Finished;
 use super::plan::{self, Lanes, Mode};
 use super::preflight::{Preflight, Ready};
+use crate::config::Policy;
 use crate::event::{CallEvent, Event, ended_by};
 use crate::journal::JournalError;
 use crate::message::{AssistantMessage, Message, ToolCall};
@@ -28,6 +29,7 @@ pub(super) struct Batch {
 pub(super) struct Calls<'b> {
     pub(super) list: Vec<&'b ToolCall>,
     pub(super) toolset: &'b Toolset,
+    pub(super) policy: &'b Policy,
     /// The answer for hooks; absent if there are none.
     pub(super) answer: Option<Arc<AssistantMessage>>,
 }
@@ -49,15 +51,16 @@ impl Run<'_> {
         if list.is_empty() {
             return Ok(Batch::default());
         }
-        let fixed = &self.agent.fixed;
-        let hooked = !fixed.before.is_empty() || !fixed.after.is_empty();
         let settings = self.settings.clone();
+        let policy = self.agent.policy(&settings);
+        let hooked = !policy.before.is_empty() || !policy.after.is_empty();
         let calls = Calls {
             list,
             toolset: &settings.toolset,
+            policy: &policy,
             answer: hooked.then(|| Arc::new(answer.clone())),
         };
-        match plan::mode(answer, fixed.tool_execution, calls.toolset) {
+        match plan::mode(answer, policy.tool_execution, calls.toolset) {
             Mode::Truncated => self.refuse_all(&calls).await,
             Mode::Sequential => self.one_by_one(&calls).await,
             Mode::Parallel => self.together(&calls).await,

@@ -38,7 +38,7 @@ impl Walk<'_> {
         let mut finished = Finished::ran(settled, records);
         if let Some(assistant) = &one.all.answer {
             let hooked = HookedCall { call: &call, plugin: entry.tool.plugin(), assistant };
-            for link in &self.agent.fixed.after {
+            for link in &one.all.policy.after {
                 if link.tools.takes(&one.call.name) {
                     self.amend(&mut finished.end, link, hooked).await;
                 }

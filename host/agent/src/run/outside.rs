@@ -7,7 +7,7 @@ use super::finish::Finished;
 use super::preflight::{Preflight, Ready};
 use crate::AbortSignal;
 use crate::agent::Inner;
-use crate::config::ToolExecution;
+use crate::config::{Settings, ToolExecution};
 use crate::event::{CallEnd, Event, Observer, ended_by};
 use crate::message::{AssistantBlock, AssistantMessage, StopReason, ToolCall};
 use crate::refusal;
@@ -40,10 +40,12 @@ pub(crate) async fn call_outside(
     watcher: &dyn Observer,
 ) -> CallEnd {
     let walk = Walk { agent, abort, watcher: Some(watcher) };
-    let settings = agent.state().settings.clone();
+    let settings = refreshed(agent, abort).await;
+    let policy = agent.policy(&settings);
     let calls = Calls {
         list: vec![&call],
         toolset: &settings.toolset,
+        policy: &policy,
         answer: Some(Arc::new(answer(&call))),
     };
     let one = OneCall { index: 0, call: &call, all: &calls };
@@ -56,6 +58,20 @@ pub(crate) async fn call_outside(
     finished.end
 }
 
+/// What changed since the last call is in force from this one on.
+async fn refreshed(agent: &Inner, abort: &AbortSignal) -> Arc<Settings> {
+    let settings = agent.state().settings.clone();
+    let Some(hook) = &agent.fixed.next_turn else { return settings };
+    match abort.run_until_cancelled(hook.begin(&settings)).await.flatten() {
+        None => agent.state().settings.clone(),
+        Some(new) => {
+            let mut state = agent.state();
+            state.settings = Arc::new(new);
+            state.settings.clone()
+        }
+    }
+}
+
 /// Hooks are shown the answer that holds a call; of one that came alone there is no more than it.
 fn answer(call: &ToolCall) -> AssistantMessage {
     AssistantMessage {
@@ -66,7 +82,7 @@ fn answer(call: &ToolCall) -> AssistantMessage {
 }
 
 async fn in_turn(walk: &Walk<'_>, ready: Ready<'_>) -> Finished {
-    let execution = match walk.agent.fixed.tool_execution {
+    let execution = match ready.one.all.policy.tool_execution {
         ToolExecution::Sequential => &Execution::Sequential,
         ToolExecution::Parallel => ready.entry.tool.execution(),
     };

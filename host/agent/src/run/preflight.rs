@@ -114,11 +114,7 @@ impl Walk<'_> {
         if let Some(malformed) = &one.call.malformed {
             return Err(ArgsError::Malformed(malformed.clone()));
         }
-        self.checked(entry, prepared)
-    }
-
-    fn checked(&self, entry: &Entry, prepared: Prepared) -> Result<Valid, ArgsError> {
-        prepared.validated(&entry.schema, self.agent.fixed.coercion)
+        checked(one, entry, prepared)
     }
 
     async fn hooked<'b>(
@@ -148,7 +144,7 @@ impl Walk<'_> {
     /// The hooks in configured order, then the questions that they raised: a person sees the
     /// arguments as the tool will get them, and nothing changes them afterwards.
     async fn pass(&self, chain: &mut Chain, one: OneCall<'_>, entry: &Entry) -> Result<(), Stop> {
-        for link in &self.agent.fixed.before {
+        for link in &one.all.policy.before {
             if link.tools.takes(&one.call.name) {
                 self.ask_hook(chain, link, one, entry).await?;
             }
@@ -170,7 +166,7 @@ impl Walk<'_> {
         let call = HookedCall { call: &chain.call, plugin: entry.tool.plugin(), assistant };
         let hooked = guarded(|| link.hook.before(call, self.abort)).await;
         let Hooked { answer, receipt } = hooked.unwrap_or_else(|panic| Err(panic).into());
-        let answer = answer.and_then(|verdict| self.admissible(verdict, link, entry));
+        let answer = answer.and_then(|verdict| admissible(verdict, link, one, entry));
         // A failure is told even if the run was aborted meanwhile: it says more.
         let verdict = match answer {
             Ok(verdict) => verdict,
@@ -199,25 +195,6 @@ impl Walk<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Whether a hook may answer this: an operator may keep it from rewriting, or have what it
-    /// writes validated.
-    fn admissible(
-        &self,
-        verdict: Verdict,
-        link: &BeforeEntry,
-        entry: &Entry,
-    ) -> Result<Verdict, String> {
-        let Verdict::Rewrite(arguments) = verdict else { return Ok(verdict) };
-        match link.rewrites {
-            Rewrites::Trusted => Ok(Verdict::Rewrite(arguments)),
-            Rewrites::Forbidden => Err(refusal::rewrite_forbidden(link.hook.name())),
-            Rewrites::Revalidated => match self.checked(entry, Prepared::from(&arguments)) {
-                Ok(valid) => Ok(Verdict::Rewrite(valid.into_inner())),
-                Err(error) => Err(refusal::rewrite_invalid(link.hook.name(), &error)),
-            },
-        }
     }
 
     fn hook_failed(
@@ -284,6 +261,29 @@ impl Walk<'_> {
                 finished
             }
         }
+    }
+}
+
+fn checked(one: OneCall<'_>, entry: &Entry, prepared: Prepared) -> Result<Valid, ArgsError> {
+    prepared.validated(&entry.schema, one.all.policy.coercion)
+}
+
+/// Whether a hook may answer this: an operator may keep it from rewriting, or have what it writes
+/// validated.
+fn admissible(
+    verdict: Verdict,
+    link: &BeforeEntry,
+    one: OneCall<'_>,
+    entry: &Entry,
+) -> Result<Verdict, String> {
+    let Verdict::Rewrite(arguments) = verdict else { return Ok(verdict) };
+    match link.rewrites {
+        Rewrites::Trusted => Ok(Verdict::Rewrite(arguments)),
+        Rewrites::Forbidden => Err(refusal::rewrite_forbidden(link.hook.name())),
+        Rewrites::Revalidated => match checked(one, entry, Prepared::from(&arguments)) {
+            Ok(valid) => Ok(Verdict::Rewrite(valid.into_inner())),
+            Err(error) => Err(refusal::rewrite_invalid(link.hook.name(), &error)),
+        },
     }
 }
 

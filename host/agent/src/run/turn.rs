@@ -50,7 +50,7 @@ impl Run<'_> {
             settings: &settings,
         };
         let refreshed = match &self.agent.fixed.next_turn {
-            Some(hook) => hook.refresh(view).await,
+            Some(hook) => self.abort.run_until_cancelled(hook.refresh(view)).await.flatten(),
             None => None,
         };
         let stops = match &self.agent.fixed.stop {
@@ -63,6 +63,18 @@ impl Run<'_> {
         }
         self.settings = state.settings.clone();
         stops
+    }
+
+    /// What changed while the agent was idle is in force from the first turn on.
+    pub(super) async fn refresh_at_the_beginning(&mut self) {
+        let Some(hook) = &self.agent.fixed.next_turn else { return };
+        let settings = self.settings.clone();
+        let refreshed = self.abort.run_until_cancelled(hook.begin(&settings)).await.flatten();
+        if let Some(settings) = refreshed {
+            let mut state = self.agent.state();
+            state.settings = Arc::new(settings);
+            self.settings = state.settings.clone();
+        }
     }
 
     fn count_truncated(&mut self, answer: &Message) {

@@ -205,17 +205,18 @@ mod tests {
     fn change(text: &str, name: &str, pairs: &[&str]) -> String {
         let mut grants = Grants::default();
         pairs.iter().for_each(|pair| grants.add_pair(pair).expect(pair));
-        let change = Change { name, path: "p.wasm", sha256: "abc", source: None, grants: &grants };
+        let change = Change { name, path: "p.wasm", sha256: DIGEST, source: None, grants: &grants };
         change.apply(text).expect("a good file").0
     }
 
+    const DIGEST: &str = "abcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabca";
     const FILE: &str = "# mine\n[model]\nprovider = \"scripted\" # offline\nscript = \"a.json\"\n\n\
-        [[plugins]] # the first\nname = \"a\"\npath = \"a.wasm\"\nsha256 = \"old\" # in March\n\
+        [[plugins]] # the first\nname = \"a\"\npath = \"a.wasm\"\nsha256 = \"0000000000000000000000000000000000000000000000000000000000000000\" # in March\n\
         grants.http = [\"GET https://a.com/\"] # needed\n\n# hooks\n[[hooks]]\nplugin = \"a\"\non = [\"before\"]\n";
 
     #[test]
     fn an_update_changes_the_digest_and_nothing_else() {
-        let wanted = FILE.replace("\"old\"", "\"abc\"").replace("\"a.wasm\"", "\"p.wasm\"");
+        let wanted = FILE.replace(&"0".repeat(64), DIGEST).replace("\"a.wasm\"", "\"p.wasm\"");
         assert_eq!(change(FILE, "a", &[]), wanted);
     }
 
@@ -262,7 +263,9 @@ mod tests {
         let first = change(NEW_FILE, "b", &[]);
         assert_eq!(
             first,
-            format!("{NEW_FILE}\n[[plugins]]\nname = \"b\"\npath = \"p.wasm\"\nsha256 = \"abc\"\n")
+            format!(
+                "{NEW_FILE}\n[[plugins]]\nname = \"b\"\npath = \"p.wasm\"\nsha256 = \"{DIGEST}\"\n"
+            )
         );
     }
 }

@@ -1,51 +1,66 @@
 //! `[sandbox]`: what all plugins share. What the file does not set stays as the embedder has it.
 
+use super::keys::{keys, path, whole, word, words};
 use crate::places;
 use cofferdam_sandbox::{Allocation, SandboxConfig};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// `[sandbox]`: threads, slots and folders that all plugins share.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SandboxEntry {
-    /// Calls that may run at the same time, all plugins together; more wait. 1 to 10,000.
-    pub slots: Option<u32>,
-    /// Threads that run plugins; 0 takes as many as there are processors. At most 1,024.
-    pub workers: Option<usize>,
-    /// MiB of linear memory of all calls together.
-    pub memory_total_mib: Option<u64>,
-    /// KiB of stack for a plugin's own calls; 64 to 8,192.
-    pub stack_kib: Option<u64>,
-    /// File operations that may run at the same time, all plugins together; more wait.
-    pub file_operations: Option<u32>,
-    /// Where memories come from: `auto`, `pooled-scan`, `pooled-rewrite` or `on-demand`.
-    pub allocation: Option<AllocationEntry>,
-    /// The folder of what plugins keep between calls; `.cofferdam/state` beside the file if not set.
-    pub state_dir: Option<PathBuf>,
-    /// The folder where the whole of a result goes that was cut; nothing of it is kept if not set.
-    pub spill_dir: Option<PathBuf>,
-    /// MiB that may be written there in all.
-    pub spill_total_mib: Option<u64>,
-    /// The folder of compiled code, private to this user; the user's cache folder if not set. The
-    /// variable `COFFERDAM_CACHE_DIR` stands above it.
-    pub cache_dir: Option<PathBuf>,
-    /// MiB of compiled code that are kept; the longest unused goes when there is more.
-    pub cache_mib: Option<u64>,
+keys! {
+    /// `[sandbox]`: threads, slots and folders that all plugins share.
+    #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct SandboxEntry {
+        /// Calls that may run at the same time, all plugins together; more wait.
+        pub slots: Option<u32> => whole(1, 10_000).or(SandboxConfig::default().slots),
+        /// Threads that run plugins; 0 takes as many as there are processors.
+        pub workers: Option<usize> => whole(0, 1_024).or(SandboxConfig::default().workers),
+        /// MiB of linear memory of all calls together.
+        pub memory_total_mib: Option<u64> =>
+            whole(1, 1 << 30).or(SandboxConfig::default().memory_total_mib),
+        /// KiB of stack for a plugin's own calls.
+        pub stack_kib: Option<u64> => whole(64, 8_192).or(SandboxConfig::default().stack_kib),
+        /// File operations that may run at the same time, all plugins together; more wait.
+        pub file_operations: Option<u32> =>
+            whole(1, 4_096).or(SandboxConfig::default().file_operations),
+        /// Where memories come from.
+        pub allocation: Option<AllocationEntry> =>
+            word(AllocationEntry::WORDS).or(AllocationEntry::Auto),
+        /// The folder of what plugins keep between calls.
+        pub state_dir: Option<PathBuf> => path().or(STATE_DIR),
+        /// The folder where the whole of a result goes that was cut.
+        pub spill_dir: Option<PathBuf> =>
+            path().or_else("nothing of it is kept").such_as("long-results"),
+        /// MiB that may be written there in all.
+        pub spill_total_mib: Option<u64> =>
+            whole(1, 1_048_576).or(SandboxConfig::default().spill_total_mib),
+        /// The folder of compiled code, private to this user. The variable `COFFERDAM_CACHE_DIR` names
+        /// it too; set to nothing, that one keeps no code.
+        pub cache_dir: Option<PathBuf> =>
+            path().or_else("`cofferdam` in the user's cache folder").such_as("compiled"),
+        /// MiB of compiled code that are kept; the longest unused goes when there is more.
+        pub cache_mib: Option<u64> => whole(1, 1 << 30).or(places::CACHE_MIB),
+    }
+    beside {
+        /// Whether `cache_dir` stands above the variable `COFFERDAM_CACHE_DIR`.
+        #[serde(skip)]
+        pub cache_dir_decided: bool,
+    }
 }
 
-/// Where memories come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AllocationEntry {
-    /// The fastest that the machine offers.
-    Auto,
-    /// Slots made ahead, reset by a scan of their pages.
-    PooledScan,
-    /// Slots made ahead, reset by rewriting.
-    PooledRewrite,
-    /// Mapped for each call.
-    OnDemand,
+words! {
+    /// Where memories come from.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+    pub enum AllocationEntry {
+        /// The fastest that the machine offers.
+        Auto = "auto",
+        /// Slots made ahead, reset by a scan of their pages.
+        PooledScan = "pooled-scan",
+        /// Slots made ahead, reset by rewriting.
+        PooledRewrite = "pooled-rewrite",
+        /// Mapped for each call.
+        OnDemand = "on-demand",
+    }
 }
 
 /// Where plugins keep values, beside the operator's file.
@@ -79,7 +94,12 @@ impl SandboxEntry {
         set(&mut config.spill_total_mib, &self.spill_total_mib);
         config.state_dir = self.state_dir.clone().or(config.state_dir);
         config.spill_dir = self.spill_dir.clone().or(config.spill_dir);
-        config.cache = places::cache_over(self.cache_dir.as_deref(), self.cache_mib, config.cache);
+        let variable = match self.cache_dir_decided {
+            true => None,
+            false => std::env::var_os(places::CACHE_VARIABLE),
+        };
+        let dir = self.cache_dir.as_deref();
+        config.cache = places::cache_over(variable, dir, self.cache_mib, config.cache);
         config
     }
 

@@ -6,7 +6,8 @@ use crate::config::{Config, PluginEntry};
 use crate::registry::Pinning;
 use cofferdam_agent::tool::Tool;
 use cofferdam_sandbox::{
-    Code, LoadError, Plugin, PluginSource, Sandbox, inspect, read_component, sha256_hex,
+    CONTRACT, CONTRACT_VERSION, Code, LoadError, Plugin, PluginSource, Sandbox, inspect,
+    read_component, sha256_hex,
 };
 use std::sync::Arc;
 
@@ -31,7 +32,14 @@ impl<'a> Loaded<'a> {
     pub(super) async fn all(sandbox: &Sandbox, config: &'a Config, pinning: Pinning) -> Self {
         let mut all = Vec::new();
         for entry in &config.plugins {
-            all.push(One::load(sandbox, entry, pinning).await);
+            let mut one = One::load(sandbox, entry, pinning).await;
+            if let Err(row) = &mut one.plugin
+                && let Some(advice) = &mut row.advice
+            {
+                // Where to look for the entry.
+                advice.push_str(&format!(" ({})", config.place_of(&entry.name, "name")));
+            }
+            all.push(one);
         }
         Self { all }
     }
@@ -108,8 +116,51 @@ impl<'a> One<'a> {
                 .with_advice(format!("add to its [[plugins]] entry: {line}")),
             );
         }
+        rows.extend(drift(plugin).map(|text| {
+            Row::warning(name, text).with_advice(
+                "what it does there is left out; build it against the contract that `cofferdam plugin wit` \
+                 writes, or use a host of that version",
+            )
+        }));
+        let wants = plugin.inspection().wants.iter().flatten();
+        rows.extend(wants.filter(|want| !self.entry.grants.satisfy(want)).map(|want| {
+            let need = if want.optional { ", and works without" } else { "" };
+            let text =
+                format!("it asks for {}{need}, and does not get it: {}", want.pair(), want.reason);
+            Row::note(name, text).with_advice(format!(
+                "to grant it: cofferdam plugin allow {} --grant '{}'",
+                self.entry.path.display(),
+                want.pair()
+            ))
+        }));
         rows
     }
+}
+
+/// Parts of the contract that the plugin fills and this host does not know: of a later version, or of
+/// another name.
+fn drift(plugin: &Plugin) -> impl Iterator<Item = String> {
+    let inspection = plugin.inspection();
+    let roles = inspection.roles;
+    let ours = inspection.exports.iter().filter(|export| export.starts_with(CONTRACT));
+    let served = move |export: &&String| {
+        let version = export.rsplit('@').next().unwrap_or_default();
+        let interface = export.split(['/', '@']).nth(1).unwrap_or_default();
+        let has = match interface {
+            "tools" => roles.tools,
+            "argument-preparation" => roles.argument_preparation,
+            "before-tool-call" => roles.before_tool_call,
+            "after-tool-call" => roles.after_tool_call,
+            // Types that come along.
+            "types" => true,
+            _ => false,
+        };
+        has && version.rsplit_once('.').map(|(track, _)| track)
+            == CONTRACT_VERSION.rsplit_once('.').map(|(track, _)| track)
+    };
+    ours.filter(move |export| !served(export)).map(|export| {
+        format!("it exports {export}, which this host does not serve: it serves {CONTRACT}@{CONTRACT_VERSION}")
+    })
 }
 
 fn summary(plugin: &Plugin, tools: &[Arc<dyn Tool>]) -> String {
@@ -128,9 +179,13 @@ fn summary(plugin: &Plugin, tools: &[Arc<dyn Tool>]) -> String {
         || "its code was at hand".into(),
         |time| format!("compiled in {} ms", time.as_millis()),
     );
+    let contract = match inspection.contract_version.as_str() {
+        // It was built for no host in particular.
+        "" => "no contract, its functions are its tools".to_owned(),
+        version => format!("contract {version}"),
+    };
     format!(
-        "contract {}; {}; {time}",
-        inspection.contract_version,
+        "{contract}; {}; {time}",
         if parts.is_empty() { "nothing that is offered".into() } else { parts.join(", ") }
     )
 }

@@ -31,8 +31,17 @@ pub(super) fn cache(sandbox: &Sandbox) -> Vec<Row> {
     );
     let mut rows = vec![Row::ok("compiled code", found)];
     if !report.removed.is_empty() {
-        let text = format!("{} entries were damaged, and are removed", report.removed.len());
-        rows.push(Row::warning("compiled code", text));
+        let keys: Vec<&str> =
+            report.removed.iter().map(|key| key.get(..12).unwrap_or(key)).collect();
+        let text = format!(
+            "{} entries were damaged, and are removed: {}",
+            report.removed.len(),
+            keys.join(", ")
+        );
+        rows.push(Row::warning("compiled code", text).with_advice(
+            "their plugins are compiled anew when they are next loaded; if this comes again, look at \
+             the disk and at who may write there",
+        ));
     }
     rows.extend(report.disguised.iter().map(|path| {
         let text = format!("{} was changed in a way that hides it", path.display());
@@ -98,4 +107,56 @@ async fn stack(bench: &Bench) -> Result<String, String> {
     let called = bench.limited(Limits::default(), "22 0 0|").await;
     called.ended("a call of itself without end", "trap", "ran out of stack")?;
     Ok("a call of itself without end was stopped".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::{Row, Verdict};
+    use cofferdam_sandbox::{
+        CacheConfig, Code, Grants, Limits, Plugin, PluginSource, Sandbox, SandboxConfig,
+        component_bytes,
+    };
+    use std::path::Path;
+
+    fn sandbox(dir: &Path) -> Sandbox {
+        let cache = Some(CacheConfig { dir: dir.into(), size_mib: 100 });
+        Sandbox::new(SandboxConfig { slots: 2, cache, ..SandboxConfig::default() }).unwrap()
+    }
+
+    fn rows(sandbox: &Sandbox) -> Vec<Row> {
+        super::cache(sandbox)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn damaged_code_is_found_by_its_hash_and_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("compiled");
+        let file = folder.path().join("probe.wasm");
+        let text = include_bytes!("probes/probe.wat");
+        std::fs::write(&file, component_bytes(text, true).unwrap()).unwrap();
+        let sandbox = sandbox(&dir);
+        let source = PluginSource {
+            name: "probe".into(),
+            code: Code::Path(file),
+            sha256: None,
+            accept_text: false,
+        };
+        Plugin::load(&sandbox, source, Limits::default(), Grants::default()).await.unwrap();
+        let found = rows(&sandbox);
+        assert_eq!((found.len(), found[0].verdict), (1, Verdict::Ok), "{found:#?}");
+        assert!(found[0].found.contains("1 entries"), "{found:#?}");
+
+        // One bit, in the largest file: size and name stay.
+        let files = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path());
+        let code = files.max_by_key(|path| path.metadata().unwrap().len()).unwrap();
+        let mut bytes = std::fs::read(&code).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&code, bytes).unwrap();
+        let found = rows(&sandbox);
+        assert_eq!(found[1].verdict, Verdict::Warning, "{found:#?}");
+        assert!(found[1].found.contains("1 entries were damaged"), "{found:#?}");
+        assert!(!code.exists());
+        assert_eq!(rows(&sandbox).len(), 1, "once removed, nothing is damaged");
+    }
 }

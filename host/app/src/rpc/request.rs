@@ -27,6 +27,7 @@ pub(super) enum What {
     State,
     Messages { from: usize },
     Answer { question: String, approved: bool, reason: Option<String> },
+    Reload { approved: bool },
 }
 
 /// A line that is no request.
@@ -48,6 +49,7 @@ enum Kind {
     State,
     Messages,
     Answer,
+    Reload,
 }
 
 /// Every field that some request has. Read straight from the text, so that a field that is unknown
@@ -100,6 +102,7 @@ impl Fields {
                 approved: self.approved.take().ok_or("`approved` is missing")?,
                 reason: self.reason.take(),
             },
+            Kind::Reload => What::Reload { approved: self.approved.take().unwrap_or(false) },
         };
         match self.left() {
             None => Ok(what),
@@ -147,6 +150,7 @@ mod tests {
         let what = |line: &str| read(line).unwrap().what;
         assert_eq!(what(r#"{"type":"steer","text":"so"}"#), What::Steer { text: "so".into() });
         assert_eq!(what(r#"{"type":"messages"}"#), What::Messages { from: 0 });
+        assert_eq!(what(r#"{"type":"reload"}"#), What::Reload { approved: false });
         assert_eq!(read(r#"{"id":"a","type":"state"}"#).unwrap().id, Some(Id::Text("a".into())));
         for (line, id, says) in [
             ("", None, "EOF"),

@@ -6,6 +6,7 @@ use super::outbox::Outbox;
 use super::request::{Id, Malformed, Request, What};
 use crate::approve::{OpenQuestion, Questions};
 use crate::json;
+use crate::reload::{Reload, Rights};
 use cofferdam_agent::hook::Decision;
 use cofferdam_agent::queue::QueueKind;
 use cofferdam_agent::{AbortSignal, Agent, AgentError, RunEnd};
@@ -23,6 +24,7 @@ type Run = BoxFuture<'static, Result<RunEnd, AgentError>>;
 
 pub(super) struct Session {
     agent: Agent,
+    reload: Option<Arc<Reload>>,
     questions: Questions,
     /// Questions that wait for an answer, by number.
     open: BTreeMap<u64, OpenQuestion>,
@@ -35,8 +37,13 @@ pub(super) struct Session {
 struct Refusal(&'static str, String);
 
 impl Session {
-    pub(super) fn new(agent: Agent, questions: Questions, out: Arc<Outbox>) -> Self {
-        Self { agent, questions, open: BTreeMap::new(), asked: 0, run: None, out }
+    pub(super) fn new(
+        agent: Agent,
+        reload: Option<Arc<Reload>>,
+        questions: Questions,
+        out: Arc<Outbox>,
+    ) -> Self {
+        Self { agent, reload, questions, open: BTreeMap::new(), asked: 0, run: None, out }
     }
 
     /// Until there is nobody to serve any more.
@@ -61,6 +68,7 @@ impl Session {
                 ended = ended(&mut self.run) => self.ended(ended),
                 Some(question) = self.questions.next() => self.ask(question),
                 number = taken_back(&mut self.open) => self.withdraw(number),
+                told = told(&self.reload) => self.tell(told),
                 () = stop.cancelled() => break Ok(()),
                 () = self.out.gone() => break Ok(()),
             }
@@ -70,9 +78,7 @@ impl Session {
     }
 
     fn greet(&self) {
-        let settings = self.agent.settings();
-        let tools = settings.toolset.declarations().iter().map(|tool| tool.name.as_str());
-        let tools = tools.collect::<Vec<_>>();
+        let tools = self.tools();
         let version = env!("CARGO_PKG_VERSION");
         self.say(json!({
             "type": "hello", "protocol": PROTOCOL, "version": version, "tools": tools,
@@ -129,6 +135,7 @@ impl Session {
             What::State => Ok(self.state()),
             What::Messages { from } => Ok(self.messages(from)),
             What::Answer { question, approved, reason } => self.decide(&question, approved, reason),
+            What::Reload { approved } => self.look(approved).await,
         }
     }
 
@@ -148,6 +155,34 @@ impl Session {
             Poll::Ready(ended) => self.run = Some(Box::pin(std::future::ready(ended))),
         }
         Ok(json!({}))
+    }
+
+    /// Looks at the files now. Rights that grew are agreed to with the request, or wait: a question could
+    /// not be answered while this is.
+    async fn look(&mut self, approved: bool) -> Result<Value, Refusal> {
+        let Some(reload) = self.reload.clone() else {
+            return Err(Refusal("not_watched", "no file of this agent is watched over".into()));
+        };
+        // What was told before is not the answer.
+        self.tell(reload.take_told());
+        let rights = if approved { Rights::Agreed } else { Rights::Wait };
+        let settings = reload.look(rights).await;
+        let changed = settings.is_some();
+        if let Some(settings) = settings {
+            self.agent.set_settings(settings);
+        }
+        Ok(json!({"changed": changed, "tools": self.tools(), "messages": reload.take_told()}))
+    }
+
+    fn tell(&self, told: Vec<String>) {
+        for message in told {
+            self.say(json!({"type": "notice", "message": message}));
+        }
+    }
+
+    fn tools(&self) -> Vec<String> {
+        let settings = self.agent.settings();
+        settings.toolset.declarations().iter().map(|tool| tool.name.clone()).collect()
     }
 
     fn enqueue(&self, queue: QueueKind, text: String) -> Value {
@@ -223,6 +258,9 @@ impl Session {
         for number in open.map(|(number, _)| *number).collect::<Vec<_>>() {
             self.withdraw(number);
         }
+        if let Some(reload) = &self.reload {
+            self.tell(reload.take_told());
+        }
         self.say(run_end(&self.agent, ended));
     }
 
@@ -250,6 +288,14 @@ fn name(question: u64) -> String {
 async fn ended(run: &mut Option<Run>) -> Result<RunEnd, AgentError> {
     match run {
         Some(run) => run.await,
+        None => pending().await,
+    }
+}
+
+/// Waits for something that the client should know of its files.
+async fn told(reload: &Option<Arc<Reload>>) -> Vec<String> {
+    match reload {
+        Some(reload) => reload.told().await,
         None => pending().await,
     }
 }

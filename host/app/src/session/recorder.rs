@@ -162,6 +162,12 @@ impl Recorder {
         }
     }
 
+    /// Notes that the turns that follow are made of something else.
+    pub(crate) fn changed(&self, setup: Setup) {
+        let mut state = self.state();
+        self.note(&mut state, Entry::Setup(setup.into()));
+    }
+
     /// Notes that the tool of the call in preflight has prepared its arguments.
     pub(super) fn prepared(&self, prepared: Result<serde_json::Value, String>) {
         let mut state = self.state();

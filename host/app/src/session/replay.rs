@@ -115,7 +115,8 @@ fn runs(record: &Record) -> Vec<Run<'_>> {
             _ => {}
         }
         let Some(run) = runs.last_mut().filter(|_| running) else { continue };
-        if !matches!(line.entry, Entry::Unknown) {
+        // A file that changed meanwhile is not what the loop did.
+        if !matches!(line.entry, Entry::Unknown | Entry::Setup(_)) {
             run.lines.push(line);
         }
         if let Entry::RunEnd = line.entry {

@@ -9,9 +9,10 @@ use std::path::Path;
 
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
     let default = Path::new("cofferdam.toml");
+    let layers = args.over.layers();
     let config = match &args.config {
-        Some(path) => Some(Config::read(path)),
-        None => default.exists().then(|| Config::read(default)),
+        Some(path) => Some(Config::load(path, &layers)),
+        None => default.exists().then(|| Config::load(default, &layers)),
     };
     let pinning = if args.allow_unpinned { Pinning::Optional } else { Pinning::Required };
     let scope = if args.quick { Scope::Configuration } else { Scope::All };

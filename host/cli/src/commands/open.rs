@@ -7,6 +7,7 @@ use crate::exit::Refused as _;
 use crate::observe::Observing;
 use crate::render::Output;
 use cofferdam_agent::Agent;
+use cofferdam_app::reload::Reload;
 use cofferdam_app::session::{Recorder, Sessions};
 use cofferdam_app::{Assembled, Config, Options, Pinning, assemble};
 use cofferdam_observe::Subject;
@@ -28,7 +29,7 @@ pub(crate) async fn open(
     observing: &Observing,
     options: Options,
 ) -> anyhow::Result<Opened> {
-    let config = Config::read(&file.config).refused()?;
+    let config = Config::load(&file.config, &file.over.layers()).refused()?;
     let session = match record {
         Some(record) => session(file, record, &config)?,
         None => None,
@@ -45,7 +46,8 @@ pub(crate) async fn open(
         model: model.and_then(|model| model.remote()).map(|remote| remote.name.clone()),
         session: None,
     };
-    let options = Options { pinning, session, sandbox, ..options };
+    let reload = options.reload.or_else(|| Some(Reload::new(note)));
+    let options = Options { pinning, session, sandbox, reload, ..options };
     let Assembled { agent, notices, session, .. } = assemble(&config, options).await.refused()?;
     for notice in notices {
         Output::Err.line(&format!("note: {notice}"));
@@ -56,6 +58,11 @@ pub(crate) async fn open(
     }
     observing.watch(&agent, &subject);
     Ok(Opened { agent, is_recorded: session.is_some() })
+}
+
+/// Tells what became of a file that changed.
+pub(crate) fn note(told: &str) {
+    Output::Err.line(&format!("note: {told}"));
 }
 
 impl RecordArgs {

@@ -56,7 +56,7 @@ fn terms(args: &CallArgs) -> anyhow::Result<Terms> {
     let mut terms = match &args.config {
         None => Terms { sandbox, ..Terms::default() },
         Some(path) => {
-            let config = Config::read(path)?;
+            let config = Config::load(path, &args.over.layers())?;
             let entry = config.plugin_at(&args.file).with_context(|| {
                 format!(
                     "{} has no [[plugins]] entry with the path of {}",

@@ -12,6 +12,7 @@ use crate::terminal::{self, First, History};
 use anyhow::{Context as _, anyhow, bail};
 use cofferdam_agent::event::Observer;
 use cofferdam_agent::{Agent, AgentError, RunEnd};
+use cofferdam_app::reload::Reload;
 use cofferdam_app::{Options, approve, places};
 use futures::FutureExt as _;
 use std::io::{IsTerminal as _, Read as _};
@@ -52,7 +53,14 @@ async fn at_the_terminal(args: RunArgs) -> anyhow::Result<Exit> {
         None => None,
     };
     let (approver, questions) = approve::channel();
-    let options = Options { approver: Some(approver), record: args.answers, ..Options::default() };
+    // What it tells is shown on the screen.
+    let reload = Reload::new(|_| ());
+    let options = Options {
+        approver: Some(approver),
+        record: args.answers,
+        reload: Some(reload.clone()),
+        ..Options::default()
+    };
     let observing = Observing::begin(&args.observe, None).await.refused()?;
     observing.keep_off_the_screen().refused()?;
     let opened = open(&args.file, Some(&args.record), &observing, options).await?;
@@ -62,7 +70,7 @@ async fn at_the_terminal(args: RunArgs) -> anyhow::Result<Exit> {
         Some(file) => History::in_file(file),
         None => History::forgetful(),
     };
-    terminal::run(agent, questions, history, first).await
+    terminal::run(agent, reload, questions, history, first).await
 }
 
 fn view(args: &RunArgs) -> Arc<dyn Observer> {

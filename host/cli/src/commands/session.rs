@@ -2,6 +2,7 @@
 
 use crate::args::SessionFolder;
 use anyhow::Context as _;
+use cofferdam_app::config::Layers;
 use cofferdam_app::session::Sessions;
 use cofferdam_app::{Config, places};
 use std::path::Path;
@@ -24,7 +25,7 @@ pub(super) fn config(args: &SessionFolder) -> anyhow::Result<Option<Config>> {
         None if Path::new(CONFIG).is_file() => Path::new(CONFIG),
         None => return Ok(None),
     };
-    Ok(Some(Config::read(path)?))
+    Ok(Some(Config::load(path, &Layers::of_process(Vec::new()))?))
 }
 
 /// The folder of an operator's file, or the person's own.

@@ -16,6 +16,7 @@ use cofferdam_agent::hook::Approval;
 use cofferdam_agent::queue::QueueKind;
 use cofferdam_agent::{Agent, AgentError, EndReason, RunEnd, Subscription};
 use cofferdam_app::approve::{OpenQuestion, Questions};
+use cofferdam_app::reload::Reload;
 use crossterm::event::{Event, EventStream, KeyCode, KeyEvent, KeyModifiers};
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
@@ -61,6 +62,8 @@ pub(super) struct Desk {
     raw: Option<Raw>,
     agent: Agent,
     _watching: Subscription,
+    /// Watches over the agent's files.
+    reload: Arc<Reload>,
     questions: Questions,
     /// The question that is shown.
     open: Option<OpenQuestion>,
@@ -75,7 +78,12 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) fn new(agent: Agent, questions: Questions, history: History) -> io::Result<Self> {
+    pub(super) fn new(
+        agent: Agent,
+        reload: Arc<Reload>,
+        questions: Questions,
+        history: History,
+    ) -> io::Result<Self> {
         let raw = Raw::enter()?;
         let screen = Mutex::new(Screen::new(Theme::new(Paint::of_stdout()), history));
         let view = Arc::new(View { screen, began: Instant::now() });
@@ -83,6 +91,7 @@ impl Desk {
             raw: Some(raw),
             _watching: agent.subscribe(view.clone()),
             agent,
+            reload,
             questions,
             open: None,
             run: None,
@@ -125,6 +134,11 @@ impl Desk {
                 () = terminated.next() => return Ok(ABORTED),
                 end = ended(&mut self.run) => {
                     self.ended(end)?;
+                    continue;
+                }
+                told = self.reload.told() => {
+                    let mut screen = self.view.screen();
+                    told.iter().for_each(|told| screen.told(told));
                     continue;
                 }
                 () = taken_back(&mut self.open) => {

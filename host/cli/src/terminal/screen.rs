@@ -275,6 +275,14 @@ impl Screen {
         held.into_iter().for_each(|row| self.push(row));
     }
 
+    /// What became of a file that changed.
+    pub(super) fn told(&mut self, text: &str) {
+        self.gap();
+        for line in text.lines() {
+            self.text(&visible(line, 2_000), "  note: ", "  ", |theme| theme.asks());
+        }
+    }
+
     /// Takes a key; says what it asks for, if anything.
     pub(super) fn key(&mut self, key: KeyEvent) -> Option<Intent> {
         if key.kind == KeyEventKind::Release {

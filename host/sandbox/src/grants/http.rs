@@ -181,7 +181,7 @@ impl HttpRule {
 
     /// Whether every request that the other rule allows is within this one. For the same host, or
     /// the same subdomains: wider patterns are compared by nobody but the operator.
-    pub(super) fn covers(&self, other: &Self) -> bool {
+    pub fn covers(&self, other: &Self) -> bool {
         let methods = match (&self.methods, &other.methods) {
             (Methods::Any, _) => true,
             (Methods::These(_), Methods::Any) => false,
