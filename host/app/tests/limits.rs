@@ -1,5 +1,6 @@
 //! Limits in an operator's file are the limits that the plugin is loaded with. That each of them bites
 //! at exactly its value is tested where they are enforced.
+#![allow(clippy::unwrap_used)]
 
 use cofferdam_app::Config;
 use cofferdam_sandbox::Limits;

@@ -105,7 +105,7 @@ impl Scene {
             pinning: Pinning::Required,
             approver: person.map(|person| person as Arc<dyn Approver>),
             sandbox: SandboxConfig { slots: 4, ..SandboxConfig::default() },
-            session: Some(Sessions::at(&self.path("sessions")).fresh()),
+            session: Some(Sessions::at(self.path("sessions")).fresh()),
             reload: Some(self.reload.clone()),
             ..Options::default()
         };

@@ -145,6 +145,6 @@ impl Hangups {
         {
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
