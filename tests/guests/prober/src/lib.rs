@@ -134,7 +134,8 @@ fn attempt(step: &Value) -> Result<Result<Value, String>> {
 
 /// Whatever a guest has of chance and time, with a sleep in between.
 fn chance(ms: u64) -> Value {
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;
+    let now =
+        || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;
     let (began, clock) = (Instant::now(), now());
     thread::sleep(Duration::from_millis(ms));
     json!({
