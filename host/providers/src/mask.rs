@@ -59,8 +59,8 @@ fn written(text: &[u8], secret: &[u8]) -> Option<usize> {
     for byte in secret {
         let rest = text.get(at..)?;
         at += match rest {
-            [first, ..] if first == byte => 1,
             [b'\\', second, ..] if second == byte && matches!(byte, b'"' | b'\\') => 2,
+            [first, ..] if first == byte => 1,
             [b'%', high, low, ..] => {
                 let digit = |digit: u8| char::from(digit).to_digit(16);
                 (digit(*high)? * 16 + digit(*low)? == u32::from(*byte)).then_some(3)?
