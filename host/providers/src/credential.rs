@@ -198,6 +198,7 @@ mod tests {
             assert!(shown.contains(want) && !shown.contains("s3cret"), "{shown}");
         }
     }
+
     #[tokio::test]
     async fn a_command_that_says_much_is_read_to_its_end_and_shown_in_part() {
         let much = "head -c 300000 /dev/zero | tr '\\0' y";
