@@ -70,7 +70,7 @@ pub enum AssembleError {
     NoModel,
     /// The model cannot be talked to as it is configured.
     #[error("[model]: {0}")]
-    Endpoint(#[from] EndpointError),
+    Endpoint(EndpointError),
     /// The recording cannot be begun.
     #[error(transparent)]
     Record(#[from] RecordError),

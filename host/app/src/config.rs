@@ -397,7 +397,9 @@ fn named_in(text: &str, line: usize) -> Option<String> {
         true => line.split('#').next()?,
         false => line.split_once('=')?.0,
     };
-    Some(visible(name.trim(), 60)).filter(|name| !name.is_empty())
+    // What is in quotes may be a value, of a list or a table that goes over several lines.
+    let plain = |c: char| c.is_alphanumeric() || " _-.[]".contains(c);
+    Some(visible(name.trim(), 60)).filter(|name| !name.is_empty() && name.chars().all(plain))
 }
 
 fn key(name: &str) -> Step {
@@ -442,6 +444,35 @@ mod tests {
         assert_eq!(config.plugins[0].grants.files[0].host, Path::new("conf/work"));
         assert_eq!(config.plugins[0].limits.wall_ms, 5000);
         assert!(config.hooks[0].tools.matches("any"));
+    }
+
+    #[test]
+    fn no_mistake_shows_what_may_be_a_credential() {
+        let model = "[model]\nprovider = \"openai\"\nname = \"m\"\n";
+        for line in [
+            "headers={x-k=\"sk-s3cret\", y}",
+            "headers = { x-k = \"sk-s3cret }",
+            "headers = { x-k = sk-s3cret }",
+            "headers = { \"sk-s3cret\" }",
+            "headers = \"sk-s3cret\"",
+            "headers = { x-k = [\"sk-s3cret\"] }",
+            "headers = { x-k = \"sk-s3cret\" } x",
+            "headers = { x-k = \"sk-s3cret\\q\" }",
+            "headers.x-k = \"sk-s3cret\"\nheaders.x-k = \"sk-s3cret\"",
+            "api_key_command = [\n\"print\",\n\"sk-s3cret==\" y]",
+            "api_key_command = [\n[\"sk-s3cret\", ]",
+            "api_key_command = \"sk-s3cret\"",
+            "base_url = \"https://user:sk-s3cret@host/v1\"",
+            "base_url = \"https://sk-s3cret@host/v1\"",
+            "base_url = \"ftp://user:sk-s3cret@host/v1\"",
+            "base_url = \"user:sk-s3cret@host/v1\"",
+            "api_key = \"sk-s3cret\"",
+        ] {
+            let problem = Config::parse(&format!("{model}{line}\n"), Path::new("c.toml"));
+            let problem = problem.map(|_| ()).unwrap_err();
+            let shown = format!("{problem}\n{problem:?}");
+            assert!(!shown.contains("s3cret"), "{line}\n{shown}");
+        }
     }
 
     #[test]

@@ -77,7 +77,7 @@ fn remote(wire: Wire, entry: &RemoteEntry) -> Result<Arc<dyn Model>, AssembleErr
         patience,
         ..usual
     };
-    Ok(Arc::new(Remote::new(endpoint)?))
+    Ok(Arc::new(Remote::new(endpoint).map_err(AssembleError::Endpoint)?))
 }
 
 fn credential(wire: Wire, entry: &RemoteEntry) -> CredentialSource {

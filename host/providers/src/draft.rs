@@ -6,6 +6,7 @@
 //! any other end are a salvage for eyes only, and no two calls of a transcript share an id.
 
 use crate::ids::MADE_PREFIX;
+use crate::mask::Mask;
 use cofferdam_agent::args;
 use cofferdam_agent::message::{
     Arguments, AssistantBlock, AssistantMessage, MalformedArguments, Message, StopReason,
@@ -13,6 +14,7 @@ use cofferdam_agent::message::{
 };
 use cofferdam_agent::model::Step;
 use cofferdam_agent::preview::Preview;
+use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
@@ -38,13 +40,15 @@ pub(crate) enum Stop {
 }
 
 /// The blocks so far.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Draft {
     blocks: Vec<Block>,
     steps: VecDeque<Step>,
     started: bool,
     finished: bool,
     ids: Ids,
+    /// Ids that hold the credential are replaced.
+    pub(crate) mask: Mask,
     /// Tokens spent, as far as the provider told.
     pub(crate) usage: Usage,
 }
@@ -54,6 +58,8 @@ struct Block {
     kind: Kind,
     /// Text, thinking, or the text of arguments.
     text: String,
+    /// The text of arguments, unless they come in pieces.
+    whole: String,
     signature: Option<String>,
     ended: bool,
 }
@@ -113,7 +119,7 @@ impl Draft {
 
     /// Begins a call. An id that is empty or taken is replaced.
     pub(crate) fn call(&mut self, id: &str, name: &str) -> usize {
-        let (id, made) = self.ids.claim(id);
+        let (id, made) = self.claim(id);
         let index = self.add(Kind::Call { id: id.clone(), made, name: name.into(), broken: None });
         self.steps.push_back(Step::ToolCallStart { index, id, name: name.into() });
         index
@@ -143,6 +149,16 @@ impl Draft {
         }
     }
 
+    /// Arguments that came whole where a call began. Pieces win over them: an empty object may
+    /// stand in their place.
+    pub(crate) fn preset(&mut self, index: usize, whole: &Value) {
+        let whole = arguments_text(whole);
+        let says_nothing = arguments(&whole).is_ok_and(|fields| fields.is_empty());
+        if let (Some(block), false) = (self.blocks.get_mut(index), says_nothing) {
+            block.whole = whole;
+        }
+    }
+
     /// The text of a block so far.
     pub(crate) fn text_of(&self, index: usize) -> &str {
         self.blocks.get(index).map_or("", |block| &block.text)
@@ -165,11 +181,12 @@ impl Draft {
 
     /// The provider's id of a piece of reasoning, or of a call that had none so far.
     pub(crate) fn identify(&mut self, index: usize, new: &str) {
+        if new.is_empty() || self.mask.is_in(new) {
+            return;
+        }
         match self.blocks.get_mut(index).map(|block| &mut block.kind) {
             Some(Kind::Thinking { id, .. }) => *id = Some(new.into()),
-            Some(Kind::Call { id, made: made @ true, .. }) if !new.is_empty() => {
-                (*id, *made) = self.ids.claim(new);
-            }
+            Some(Kind::Call { id, made: made @ true, .. }) => (*id, *made) = self.ids.claim(new),
             _ => {}
         }
     }
@@ -192,6 +209,12 @@ impl Draft {
 
     /// Ends a block.
     pub(crate) fn end(&mut self, index: usize) {
+        if let Some(block) = self.blocks.get_mut(index)
+            && block.text.is_empty()
+        {
+            let whole = std::mem::take(&mut block.whole);
+            self.push(index, &whole);
+        }
         let Some(block) = self.blocks.get_mut(index) else { return };
         if std::mem::replace(&mut block.ended, true) {
             return;
@@ -243,14 +266,25 @@ impl Draft {
 
     fn add(&mut self, kind: Kind) -> usize {
         self.start();
-        self.blocks.push(Block { kind, text: String::new(), signature: None, ended: false });
+        self.blocks.push(Block {
+            kind,
+            text: String::new(),
+            whole: String::new(),
+            signature: None,
+            ended: false,
+        });
         self.blocks.len() - 1
+    }
+
+    fn claim(&mut self, id: &str) -> (String, bool) {
+        self.ids.claim(if self.mask.is_in(id) { "" } else { id })
     }
 }
 
 impl Block {
     fn finished(&self, stop: &Stop) -> AssistantBlock {
-        let (text, signature) = (self.text.clone(), self.signature.clone());
+        let text = if self.text.is_empty() { &self.whole } else { &self.text };
+        let (text, signature) = (text.clone(), self.signature.clone());
         match &self.kind {
             Kind::Text => AssistantBlock::Text(TextBlock { text, signature }),
             Kind::Thinking { redacted, id } => AssistantBlock::Thinking(ThinkingBlock {
@@ -283,6 +317,15 @@ impl Block {
 /// The arguments of a complete text: `null` and nothing at all mean none.
 pub(crate) fn arguments(text: &str) -> Result<Arguments, MalformedArguments> {
     if text.trim() == "null" { Ok(Arguments::default()) } else { args::parse(text) }
+}
+
+/// The text of arguments as a server gave them: as a text, or as a value in its place.
+pub(crate) fn arguments_text(given: &Value) -> String {
+    match given {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 /// What can be told of arguments that were cut. Shown and stored, never run: the message's stop

@@ -1,13 +1,16 @@
 //! The body of a response as events: framing by `sse-stream`, and around it what a model call needs
-//! besides: a bound on the bytes, a bound on the silence, and the last event even if its closing
-//! blank line is missing.
+//! besides: a bound on the bytes, a bound on the silence, the last event even if its closing blank
+//! line is missing, and the words of a body that holds no events at all.
 
-use bytes::Bytes;
+use crate::http::{REFUSAL_BYTES_MAX, told};
+use crate::mask::Mask;
+use crate::utf8::Utf8;
+use bytes::{Bytes, BytesMut};
 use futures::stream::{BoxStream, StreamExt};
 use reqwest::Response;
 use sse_stream::SseByteStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Bytes of one answer on the wire. The longest answers of today's models are below 2 MiB of text,
@@ -31,6 +34,9 @@ pub(crate) struct Event {
 pub(crate) struct Events {
     events: SseByteStream<BoxStream<'static, Result<Bytes, BodyError>>>,
     flags: Arc<Flags>,
+    /// No event has come.
+    none: bool,
+    mask: Mask,
 }
 
 /// Why a body ended before its end.
@@ -50,6 +56,10 @@ struct Flags {
     ended: AtomicBool,
     /// The ending of the answer is known.
     stated: AtomicBool,
+    /// How the body begins, until it is known to hold events.
+    start: Mutex<Vec<u8>>,
+    /// It is known.
+    framed: AtomicBool,
 }
 
 struct Body {
@@ -57,6 +67,7 @@ struct Body {
     flags: Arc<Flags>,
     idle: Duration,
     bytes: usize,
+    utf8: Utf8,
 }
 
 /// Where bytes come from.
@@ -67,8 +78,8 @@ enum Source {
 
 impl Events {
     /// The events of a response whose head has come.
-    pub(crate) fn of(response: Response, idle: Duration) -> Self {
-        Self::from(Source::Response(response), idle)
+    pub(crate) fn of(response: Response, idle: Duration, mask: Mask) -> Self {
+        Self { mask, ..Self::from(Source::Response(response), idle) }
     }
 
     /// The events of a body that is here already.
@@ -78,16 +89,26 @@ impl Events {
 
     fn from(source: Source, idle: Duration) -> Self {
         let flags = Arc::new(Flags::default());
-        let body = Body { source: Some(source), flags: flags.clone(), idle, bytes: 0 };
+        let body = Body {
+            source: Some(source),
+            flags: flags.clone(),
+            idle,
+            bytes: 0,
+            utf8: Utf8::default(),
+        };
         let pieces =
             futures::stream::unfold(body, async |mut body| Some((body.next().await?, body)));
-        Self { events: SseByteStream::new(pieces.boxed()), flags }
+        let events = SseByteStream::new(pieces.boxed());
+        Self { events, flags, none: true, mask: Mask::default() }
     }
 
     /// The next event that has data; `None` at the end of the body.
     pub(crate) async fn next(&mut self) -> Option<Result<Event, String>> {
         loop {
-            match self.events.next().await? {
+            let Some(came) = self.events.next().await else {
+                return self.instead().map(Err);
+            };
+            match came {
                 Err(sse_stream::Error::Body(problem)) => return Some(Err(problem.to_string())),
                 Err(problem) => {
                     return Some(Err(format!("the response is no event stream: {problem}")));
@@ -96,6 +117,10 @@ impl Events {
                     let Some(data) = event.data.filter(|data| !data.trim().is_empty()) else {
                         continue;
                     };
+                    if std::mem::take(&mut self.none) {
+                        self.flags.framed.store(true, Ordering::Relaxed);
+                        self.flags.start().clear();
+                    }
                     let name = event.event.unwrap_or_default();
                     let unclosed = self.flags.ended.load(Ordering::Relaxed);
                     return Some(Ok(Event { name, data, unclosed }));
@@ -104,9 +129,31 @@ impl Events {
         }
     }
 
+    /// What a body says that has ended and held no event: the page of a proxy, an error as JSON.
+    fn instead(&mut self) -> Option<String> {
+        if !std::mem::take(&mut self.none) {
+            return None;
+        }
+        let body = String::from_utf8_lossy(&self.flags.start()).into_owned();
+        let line = body.trim_start_matches('\u{feff}').trim_start();
+        let field = line.split(['\n', '\r', ':']).next().unwrap_or_default();
+        if line.is_empty() || matches!(field, "" | "data" | "event" | "id" | "retry") {
+            return None;
+        }
+        // Masked before it is cut: half a credential would not be found.
+        let told = told(&self.mask.apply(&body));
+        Some(format!("the server answered with something else than an event stream: {told}"))
+    }
+
     /// The ending of the answer is known: what may still come is not waited for long.
     pub(crate) fn ending_is_known(&self) {
         self.flags.stated.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Flags {
+    fn start(&self) -> std::sync::MutexGuard<'_, Vec<u8>> {
+        self.start.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -132,14 +179,24 @@ impl Body {
         Some(piece)
     }
 
-    /// The piece, if there have not been too many; at the end, what closes an event that the server
-    /// left open.
+    /// The piece as text, if there have not been too many; at the end, what closes an event that the
+    /// server left open.
     fn counted(&mut self, piece: Option<Bytes>) -> Result<Bytes, BodyError> {
         let Some(piece) = piece else {
             self.flags.ended.store(true, Ordering::Relaxed);
-            return Ok(Bytes::from_static(b"\n\n"));
+            let mut end = BytesMut::from(self.utf8.end());
+            end.extend_from_slice(b"\n\n");
+            return Ok(end.freeze());
         };
         self.bytes += piece.len();
-        if self.bytes > BODY_BYTES_MAX { Err(BodyError::TooLong) } else { Ok(piece) }
+        if self.bytes > BODY_BYTES_MAX {
+            return Err(BodyError::TooLong);
+        }
+        if !self.flags.framed.load(Ordering::Relaxed) {
+            let mut start = self.flags.start();
+            let room = REFUSAL_BYTES_MAX.saturating_sub(start.len()).min(piece.len());
+            start.extend_from_slice(&piece[..room]);
+        }
+        Ok(self.utf8.push(piece))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::client::{self, why};
 use crate::endpoint::{Endpoint, Patience};
+use crate::mask::Mask;
 use crate::wire::Call;
 use cofferdam_agent::model::Secret;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
@@ -10,7 +11,7 @@ use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
 /// Bytes of a refusal that are read.
-const REFUSAL_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const REFUSAL_BYTES_MAX: usize = 64 * 1024;
 /// Characters of a refusal that are shown.
 const REFUSAL_CHARS_MAX: usize = 2_000;
 
@@ -88,7 +89,7 @@ impl Http {
                 patience.headers.as_secs_f64()
             ))),
             Ok(Err(problem)) => Err(self.unreachable(&problem, patience)),
-            Ok(Ok(response)) => self.accepted(response, patience).await,
+            Ok(Ok(response)) => self.accepted(response, patience, &Mask::of(credential)).await,
         }
     }
 
@@ -107,7 +108,12 @@ impl Http {
         Failure::last(format!("the request to {place} failed: {}", why(problem)))
     }
 
-    async fn accepted(&self, response: Response, patience: &Patience) -> Result<Response, Failure> {
+    async fn accepted(
+        &self,
+        response: Response,
+        patience: &Patience,
+        mask: &Mask,
+    ) -> Result<Response, Failure> {
         let status = response.status();
         let type_ = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let no_events = type_.is_some_and(|type_| type_.starts_with("application/json"));
@@ -115,7 +121,8 @@ impl Http {
             return Ok(response);
         }
         let head = response.headers().clone();
-        let body = refusal(response, patience.idle).await;
+        // Masked before it is cut: half a credential would not be found.
+        let body = mask.apply(&refusal(response, patience.idle).await);
         let told = told(&body);
         if status.is_success() {
             return Err(Failure::last(format!(
@@ -147,16 +154,15 @@ fn url(endpoint: &Endpoint) -> Result<Url, EndpointError> {
     if given.is_empty() {
         return Err(EndpointError::NoUrl);
     }
-    let refuse = |problem: String| EndpointError::Url { url: given.into(), problem };
+    let refuse = |problem: String| EndpointError::Url { url: without_secrets(given), problem };
     let mut url = Url::parse(given).map_err(|problem| refuse(problem.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(refuse("it must begin with http:// or https:// and name a host".into()));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(EndpointError::Url {
-            url: shown(&url),
-            problem: "it may not carry a credential; use `api_key_env`, or `headers`".into(),
-        });
+        return Err(refuse(
+            "it may not carry a credential; use `api_key_env`, or `headers`".into(),
+        ));
     }
     let (path, query) = endpoint.wire.path(url.path().trim_end_matches('/'), &endpoint.model);
     url.set_path(&path);
@@ -176,6 +182,16 @@ fn own_headers(endpoint: &Endpoint) -> Result<HeaderMap, EndpointError> {
         headers.insert(name, value);
     }
     Ok(headers)
+}
+
+/// An address as it was given, without a user's name and password and without its query. It may be
+/// no address at all.
+fn without_secrets(given: &str) -> String {
+    let (scheme, rest) = given.split_once("://").map_or(("", given), |(s, rest)| (s, rest));
+    let separator = if scheme.is_empty() { "" } else { "://" };
+    let (user, rest) = rest.rsplit_once('@').map_or(("", rest), |(_, rest)| ("…@", rest));
+    let (place, query) = rest.split_once(['?', '#']).map_or((rest, ""), |(place, _)| (place, "?…"));
+    format!("{scheme}{separator}{user}{place}{query}")
 }
 
 /// Where a request goes, without what may be secret.
@@ -198,7 +214,7 @@ async fn refusal(mut response: Response, idle: Duration) -> String {
 }
 
 /// What a refusal says, out of the shapes that providers give it.
-fn told(body: &str) -> String {
+pub(crate) fn told(body: &str) -> String {
     let value: Value = serde_json::from_str(body).unwrap_or_default();
     let told = message_of(&value).unwrap_or_else(|| body.trim().to_owned());
     match told.char_indices().nth(REFUSAL_CHARS_MAX) {

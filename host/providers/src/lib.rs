@@ -31,10 +31,12 @@ mod gemini;
 mod history;
 mod http;
 mod ids;
+mod mask;
 mod reader;
 mod remote;
 mod responses;
 mod tls;
+mod utf8;
 mod wire;
 
 pub use chat::Dialect;

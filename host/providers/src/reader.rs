@@ -4,17 +4,14 @@
 use crate::draft::{Draft, Ending, Stop};
 use crate::endpoint::Wire;
 use crate::events::{Event, Events};
+use crate::mask::Mask;
 use crate::wire::{Decoder, Flow};
 use bytes::Bytes;
 use cofferdam_agent::message::Message;
-use cofferdam_agent::model::{Secret, Step};
+use cofferdam_agent::model::Step;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Shown in place of a credential.
-const MASK: &str = "[credential]";
-/// Shorter ones would be found in words that have nothing to do with them.
-const MASKED_BYTES_MIN: usize = 6;
 /// Characters of an event that is none, shown.
 const EVENT_CHARS_MAX: usize = 200;
 /// What a body says that ends without an ending.
@@ -27,8 +24,7 @@ pub(crate) struct Reader {
     draft: Draft,
     provider: String,
     model: String,
-    /// Kept out of what is shown.
-    pub(crate) secret: Option<Secret>,
+    mask: Mask,
 }
 
 /// The steps of an answer whose body was kept, in the pieces in which it came. For tools that look
@@ -48,8 +44,14 @@ impl Reader {
             draft: Draft::new(messages),
             provider: provider.into(),
             model: model.into(),
-            secret: None,
+            mask: Mask::default(),
         }
+    }
+
+    /// Keeps the credential of the call out of all that the server says beside the answer itself.
+    pub(crate) fn keep_out(&mut self, mask: Mask) {
+        self.draft.mask = mask.clone();
+        self.mask = mask;
     }
 
     /// The next step that nobody has seen yet.
@@ -86,7 +88,9 @@ impl Reader {
             // Half an event at the end of the bytes: the rule for bodies that are cut applies.
             Err(_) if event.unclosed => Flow::More,
             Err(_) => {
-                let shown: String = event.data.chars().take(EVENT_CHARS_MAX).collect();
+                // Masked first: half a credential would not be found.
+                let shown: String =
+                    self.masked(&event.data).chars().take(EVENT_CHARS_MAX).collect();
                 self.fail(match event.name.as_str() {
                     "error" => shown,
                     _ => format!("the server sent an event that is no JSON: {shown}"),
@@ -124,16 +128,14 @@ impl Reader {
             return;
         }
         if let Stop::Failed(problem) = ending.stop {
-            ending.stop = Stop::Failed(self.masked(problem));
+            ending.stop = Stop::Failed(self.masked(&problem));
         }
+        ending.raw = ending.raw.map(|word| self.masked(&word));
         self.draft.finish(ending, &self.provider, &self.model);
     }
 
-    /// A text without the credential, which some servers echo.
-    pub(crate) fn masked(&self, text: String) -> String {
-        match self.secret.as_ref().map(Secret::expose) {
-            Some(secret) if secret.len() >= MASKED_BYTES_MIN => text.replace(secret, MASK),
-            _ => text,
-        }
+    /// A text without the credential.
+    pub(crate) fn masked(&self, text: &str) -> String {
+        self.mask.apply(text)
     }
 }

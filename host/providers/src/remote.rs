@@ -3,10 +3,11 @@
 use crate::endpoint::{Endpoint, Patience};
 use crate::events::Events;
 use crate::http::{EndpointError, Failure, Http};
+use crate::mask::Mask;
 use crate::reader::Reader;
 use crate::wire::{Call, Flow};
 use cofferdam_agent::AbortSignal;
-use cofferdam_agent::model::{Model, Request, Retry, Step};
+use cofferdam_agent::model::{Model, Request, Retry, Secret, Step};
 use futures::FutureExt as _;
 use futures::stream::{BoxStream, StreamExt as _};
 use std::collections::VecDeque;
@@ -35,6 +36,7 @@ impl Model for Remote {
             endpoint: self.endpoint.clone(),
             http: self.http.clone(),
             reader: Reader::new(*wire, &request.messages, provider, model),
+            secret: None,
             stage: Stage::Prepare(request),
             retries: VecDeque::new(),
             abort,
@@ -56,8 +58,10 @@ impl fmt::Debug for Remote {
 struct Answering {
     endpoint: Arc<Endpoint>,
     http: Http,
-    /// Holds the credential of the call, and makes the steps.
+    /// Makes the steps.
     reader: Reader,
+    /// The credential of the call.
+    secret: Option<Secret>,
     stage: Stage,
     /// Steps that come before those of the reader.
     retries: VecDeque<Step>,
@@ -120,27 +124,31 @@ impl Answering {
 
     /// Asks for the credential of this call, unless the loop brought one.
     async fn prepare(&mut self, request: Request) -> Stage {
-        self.reader.secret = match &request.credential {
+        self.secret = match &request.credential {
             Some(secret) => Some(secret.clone()),
             None => match self.endpoint.credential.resolve().await {
                 Ok(secret) => secret,
                 Err(problem) => return self.fail(problem.to_string()),
             },
         };
+        self.reader.keep_out(Mask::of(self.secret.as_ref()));
         Stage::Send { call: Call::new(&self.endpoint, &request), retries: 0 }
     }
 
     async fn send(&mut self, call: Call, retries: u32) -> Stage {
         let patience = self.endpoint.patience;
-        match self.http.send(&call, self.reader.secret.as_ref(), &patience).await {
-            Ok(response) => Stage::Read(Box::new(Events::of(response, patience.idle))),
+        match self.http.send(&call, self.secret.as_ref(), &patience).await {
+            Ok(response) => {
+                let mask = Mask::of(self.secret.as_ref());
+                Stage::Read(Box::new(Events::of(response, patience.idle, mask)))
+            }
             Err(failure) => match again(&failure, retries, &patience) {
                 Ok(wait) => {
                     self.retries.push_back(Step::Retry(Retry {
                         retry: retries + 1,
                         retries_max: patience.retries_max,
                         wait,
-                        problem: self.reader.masked(failure.problem),
+                        problem: self.reader.masked(&failure.problem),
                     }));
                     Stage::Wait { call, retries: retries + 1, wait }
                 }

@@ -5,10 +5,11 @@
 mod serve;
 
 use cofferdam_agent::AbortSignal;
-use cofferdam_agent::message::{AssistantMessage, StopReason};
+use cofferdam_agent::message::{AssistantBlock, AssistantMessage, StopReason};
 use cofferdam_agent::model::{Model, Request, Retry, Secret, Step, Thinking};
 use cofferdam_providers::{CredentialSource, Dialect, Endpoint, Header, Patience, Remote, Wire};
 use futures::StreamExt;
+use serde_json::json;
 use serve::{Reply, Server};
 use std::sync::Arc;
 use std::time::Duration;
@@ -283,11 +284,228 @@ fn an_endpoint_that_makes_no_sense_is_refused() {
         (chat("localhost:11434"), "must begin with http"),
         (chat("http://"), "is no address"),
         (chat("https://user:s3cret@host/v1"), "may not carry a credential"),
+        (chat("https://user:s3cret@host:port/v1"), "is no address"),
+        (chat("https://user:s3cret?x@host/v1"), "is no address"),
+        (chat("ftp://user:s3cret@host/v1"), "must begin with http"),
+        (chat("user:s3cret@host"), "must begin with http"),
+        (chat("ftp://host/v1?key=s3cret"), "must begin with http"),
         (Endpoint { headers: vec![header("a b", "x")], ..chat("http://h") }, "`a b`"),
         (Endpoint { headers: vec![header("x-a", "s3cret\n")], ..chat("http://h") }, "`x-a`"),
     ] {
         let problem = Remote::new(endpoint).unwrap_err();
         let shown = format!("{problem} {problem:?}");
         assert!(shown.contains(want) && !shown.contains("s3cret"), "{shown}");
+    }
+}
+
+/// Each wire's answer that was begun and whose ending is stated with these words.
+fn endings(word: &str) -> [(Wire, String); 4] {
+    let events = |events: &[serde_json::Value]| {
+        events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>()
+    };
+    [
+        (
+            Wire::Anthropic,
+            events(&[
+                json!({"type": "message_start", "message": {"id": word, "model": word}}),
+                json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": word, "name": "f", "input": {}}}),
+                json!({"type": "message_delta", "delta": {"stop_reason": word, "stop_details": {"explanation": word}}}),
+            ]),
+        ),
+        (
+            Wire::Chat(Dialect::Generic),
+            events(&[
+                json!({"id": word, "model": word, "choices": [{"delta": {"tool_calls": [{"id": word, "function": {"name": "f", "arguments": "{}"}}]}, "finish_reason": word}]}),
+            ]),
+        ),
+        (
+            Wire::Responses,
+            events(&[
+                json!({"type": "response.output_item.done", "output_index": 0, "item": {"type": "reasoning", "id": word, "summary": [{"text": "hm"}]}}),
+                json!({"type": "response.output_item.done", "output_index": 1, "item": {"type": "function_call", "id": word, "call_id": word, "name": "f", "arguments": "{}"}}),
+                json!({"type": "response.incomplete", "response": {"id": word, "incomplete_details": {"reason": word}, "output": []}}),
+            ]),
+        ),
+        (
+            Wire::Gemini,
+            events(&[
+                json!({"responseId": word, "modelVersion": word, "candidates": [{"content": {"parts": [{"functionCall": {"id": word, "name": "f"}}]}, "finishReason": word, "finishMessage": word}]}),
+            ]),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn a_credential_that_is_echoed_is_in_nothing_that_the_server_says_beside_the_answer() {
+    for spelled in ["sk-s3cret", "sk%2Ds3cret", "in sk-s3cret, twice: sk-s3cret"] {
+        for (wire, body) in endings(spelled) {
+            let server = Server::start([Reply::events(body)]).await;
+            let model =
+                Remote::new(Endpoint { base_url: server.url.clone(), ..Endpoint::new(wire, "m") });
+            let request = Request { credential: Some(Secret::new("sk-s3cret")), ..request() };
+            let steps: Vec<Step> =
+                model.unwrap().stream(request, AbortSignal::new()).collect().await;
+            assert!(!format!("{steps:?}").contains("s3cret"), "{wire:?}: {steps:#?}");
+            let Some(Step::Done(message)) = steps.last() else { panic!("no last step") };
+            let word = message.raw_stop_reason.as_deref().unwrap();
+            assert!(word.contains("[credential]"), "{wire:?}: {word}");
+            assert!(problem(message).contains("[credential]"), "{wire:?}");
+            assert_eq!(message.tool_calls().count(), 1);
+        }
+    }
+}
+
+/// What is cut for people is masked before it is: half a credential is one, too.
+#[tokio::test]
+async fn no_part_of_a_credential_is_left_where_a_text_is_cut() {
+    let long = |length: usize| format!("{}sk-s3cret", "x".repeat(length));
+    let mut bodies = Vec::new();
+    for length in 1_990..2_002 {
+        bodies.push(Reply::status("400 No", "", &long(length)));
+        bodies.push(Reply::events(format!("<p>{}", long(length - 3))));
+    }
+    for length in 190..202 {
+        bodies.push(Reply::events(format!("data: {}\n\n", long(length))));
+    }
+    for reply in bodies {
+        let server = Server::start([reply]).await;
+        let model = Remote::new(endpoint(&server.url)).unwrap();
+        let request = Request { credential: Some(Secret::new("sk-s3cret")), ..request() };
+        let steps: Vec<Step> = model.stream(request, AbortSignal::new()).collect().await;
+        let Some(Step::Done(message)) = steps.last() else { panic!("no last step") };
+        assert!(!problem(message).contains("sk-"), "{message:?}");
+    }
+}
+
+/// Signatures are the provider's: it takes them back only as they were.
+#[tokio::test]
+async fn a_signature_stays_byte_for_byte() {
+    let body = concat!(
+        "data: {\"type\":\"message_start\",\"message\":{\"id\":\"m\"}}\n\n",
+        "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"hm\",\"signature\":\"AsAbCdEfB\"}}\n\n",
+        "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n",
+    );
+    let server = Server::start([Reply::events(body)]).await;
+    let model = Remote::new(Endpoint {
+        base_url: server.url.clone(),
+        ..Endpoint::new(Wire::Anthropic, "m")
+    });
+    let request = Request { credential: Some(Secret::new("AbCdEf")), ..request() };
+    let steps: Vec<Step> = model.unwrap().stream(request, AbortSignal::new()).collect().await;
+    assert!(format!("{:?}", steps.last()).contains("\"AsAbCdEfB\""), "{steps:?}");
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_text_become_a_replacement_character() {
+    for (bytes, want) in [
+        (&b"a\xffb"[..], "a\u{fffd}b"),
+        (b"a\xc3", "a\u{fffd}"),
+        (b"\xe2\x82\xe2\x82\xac", "\u{fffd}\u{20ac}"),
+        (b"\xed\xa0\x80", "\u{fffd}\u{fffd}\u{fffd}"),
+    ] {
+        let [before, after] = [
+            &b"data: {\"choices\":[{\"delta\":{\"content\":\""[..],
+            b"\"},\"finish_reason\":\"stop\"}]}\n\n",
+        ];
+        for reply in [
+            Reply::events([before, bytes, after].concat()),
+            Reply::events([before, bytes, after].concat()).byte_by_byte(),
+        ] {
+            let server = Server::start([reply]).await;
+            let (_, message) = ask(endpoint(&server.url)).await;
+            assert_eq!(message.stop_reason, StopReason::Stop, "{message:?}");
+            let Some(AssistantBlock::Text(block)) = message.content.first() else {
+                panic!("{message:?}")
+            };
+            assert_eq!(block.text, want);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_body_without_events_is_told_in_the_servers_words() {
+    let error = r#"{"error":{"message":"no such deployment","code":404}}"#;
+    let pretty =
+        "{\n  \"id\": 1,\n  \"error\": {\n    \"message\": \"no such deployment\"\n  }\n}\n";
+    let page = "<!doctype html>\n<title>Log in</title>\n<p>data: none</p>\n";
+    let long = format!("<html>{}", "x".repeat(100_000));
+    for (body, want) in [
+        (error, "no such deployment"),
+        (pretty, "no such deployment"),
+        (page, "<title>Log in</title>"),
+        ("upstream is away", "upstream is away"),
+        ("\u{feff}{\"detail\":\"gone\"}", "gone"),
+        (&long, "<html>xxx"),
+        // These are event streams, which were cut.
+        ("", "ended before"),
+        ("\n\n", "ended before"),
+        (": wait\n\n", "ended before"),
+        ("event: ping\nid: 1\nretry: 5\n\n", "ended before"),
+        ("data:\n\n", "ended before"),
+    ] {
+        for type_ in ["text/event-stream", "text/html; charset=utf-8", "application/json"] {
+            for many in [false, true] {
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: {type_}\r\nconnection: close\r\n\r\n"
+                );
+                let reply = Reply { head, pieces: vec![body.into()], hold: false };
+                let reply = if many && body.len() < 1_000 { reply.byte_by_byte() } else { reply };
+                let server = Server::start([reply]).await;
+                let (retries, message) = ask(endpoint(&server.url)).await;
+                let told = problem(&message);
+                if type_ == "application/json" && want == "ended before" {
+                    assert!(told.contains("JSON instead of an event stream"), "{told}");
+                } else {
+                    assert!(told.contains(want), "{type_} {body:.60}: {told}");
+                }
+                assert!(told.len() < 3_000 && retries.is_empty());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_response_that_says_it_failed_is_no_answer_whatever_its_event_is_called() {
+    for (response, want, stop) in [
+        (
+            json!({"status": "failed", "error": {"message": "out of memory"}}),
+            "out of memory",
+            StopReason::Error,
+        ),
+        (json!({"status": "failed"}), "the response failed", StopReason::Error),
+        (json!({"status": "cancelled"}), "the response cancelled", StopReason::Error),
+        (
+            json!({"status": "completed", "error": {"code": "x", "message": "odd"}}),
+            "odd",
+            StopReason::Error,
+        ),
+        (
+            json!({"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}),
+            "content_filter",
+            StopReason::Error,
+        ),
+        (
+            json!({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}),
+            "",
+            StopReason::Length,
+        ),
+        (json!({"incomplete_details": {"reason": "max_output_tokens"}}), "", StopReason::Length),
+        (
+            json!({"status": "completed", "error": null, "incomplete_details": null}),
+            "",
+            StopReason::ToolUse,
+        ),
+        (json!({}), "", StopReason::ToolUse),
+    ] {
+        let mut response = response;
+        response["output"] =
+            json!([{"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}]);
+        let event = json!({"type": "response.completed", "response": response});
+        let server = Server::start([Reply::events(format!("data: {event}\n\n"))]).await;
+        let endpoint =
+            Endpoint { base_url: server.url.clone(), ..Endpoint::new(Wire::Responses, "m") };
+        let (_, message) = ask(endpoint).await;
+        assert_eq!(message.stop_reason, stop, "{message:?}");
+        assert!(message.error_message.as_deref().unwrap_or_default().contains(want), "{message:?}");
     }
 }

@@ -16,7 +16,7 @@ use cofferdam_agent::{AbortSignal, Agent, AgentConfig, Settings, Toolset};
 use cofferdam_providers::{Dialect, Endpoint, Remote, Wire, read_body};
 use futures::StreamExt;
 use serde_json::{Value, json};
-use serve::{Reply, Server};
+use serve::{Reply, Server, stop};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -236,27 +236,6 @@ async fn check_calls(folder: &Path) {
             // The results of all calls went back, and the next answer was the last.
             assert_eq!(server.asked().len(), 2, "{}", case.name);
             assert_eq!(end.messages.len(), 3 + calls.len(), "{}: {:?}", case.name, end.messages);
-        }
-    }
-}
-
-/// A plain last answer.
-fn stop(wire: Wire) -> &'static str {
-    match wire {
-        Wire::Anthropic => concat!(
-            "data: {\"type\":\"message_start\",\"message\":{\"id\":\"m\"}}\n\n",
-            "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"done\"}}\n\n",
-            "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n",
-            "data: {\"type\":\"message_stop\"}\n\n",
-        ),
-        Wire::Chat(_) => {
-            "data: {\"choices\":[{\"delta\":{\"content\":\"done\"},\"finish_reason\":\"stop\"}]}\n\n"
-        }
-        Wire::Responses => {
-            "data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[{\"type\":\"message\",\"content\":[{\"type\":\"output_text\",\"text\":\"done\"}]}]}}\n\n"
-        }
-        Wire::Gemini => {
-            "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"done\"}]},\"finishReason\":\"STOP\"}]}\n\n"
         }
     }
 }

@@ -163,7 +163,7 @@ impl<'a> Checker<'a> {
 
     fn refusal(&self, path: &str, rule: &Rule, value: &Value, takes: &str) -> String {
         let given = match (rule.hidden, shown(value)) {
-            (false, Some(shown)) => shown,
+            (false, Some(shown)) if !may_name_a_user(&shown) => shown,
             _ => value.kind().to_owned(),
         };
         let example = match &rule.example {
@@ -190,6 +190,11 @@ impl<'a> Checker<'a> {
         };
         format!("`{path}` is no key: {hint} {} {}", whose(at), or_list(&known))
     }
+}
+
+/// Whether a text may be an address with a user's name and password.
+fn may_name_a_user(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(_, rest)| rest.contains('@'))
 }
 
 /// Where something is, for a message.

@@ -52,7 +52,7 @@ keys! {
     pub struct RemoteEntry {
         /// The provider's name for the model.
         pub name: String => some_text().required().such_as("claude-sonnet-5"),
-        /// The server; the provider's own by default. A version (`/v1`) that it lacks is added.
+        /// The server; the provider's own by default. `models.md` says what is asked for below it.
         pub base_url: Option<String> => some_text()
             .checked(server)
             .or_else("the provider's own server")

@@ -1,7 +1,7 @@
 //! Events of the Messages stream. Blocks are told apart by their index alone; kinds of events,
 //! blocks and deltas that are not known here are passed over.
 
-use crate::draft::{Draft, Ending, Stop};
+use crate::draft::{Draft, Ending, Stop, arguments_text};
 use crate::http::message_of;
 use crate::wire::{Decoder, Flow};
 use serde_json::Value;
@@ -18,12 +18,11 @@ pub(crate) struct Messages {
     failure: Option<String>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Open {
     Text(usize),
     Thinking(usize),
-    /// A call, with arguments that some servers send whole where the block begins.
-    Call(usize, Option<String>),
+    Call(usize),
     /// Something that the provider runs itself, or that is not known here.
     Foreign,
 }
@@ -106,9 +105,10 @@ impl Messages {
                 Open::Thinking(at)
             }
             "tool_use" => {
-                let whole = block["input"].as_object().filter(|input| !input.is_empty());
-                let whole = whole.map(|_| block["input"].to_string());
-                Open::Call(draft.call(text("id"), text("name")), whole)
+                let at = draft.call(text("id"), text("name"));
+                // Some servers send the arguments here, whole.
+                draft.preset(at, &block["input"]);
+                Open::Call(at)
             }
             _ => Open::Foreign,
         };
@@ -118,30 +118,20 @@ impl Messages {
     fn block_delta(&mut self, data: &Value, draft: &mut Draft) {
         let delta = &data["delta"];
         let text = |key: &str| delta[key].as_str().unwrap_or_default();
-        match (text("type"), self.blocks.get_mut(&index(data))) {
+        match (text("type"), self.blocks.get(&index(data))) {
             ("text_delta", Some(Open::Text(at))) => draft.push(*at, text("text")),
             ("thinking_delta", Some(Open::Thinking(at))) => draft.push(*at, text("thinking")),
             ("signature_delta", Some(Open::Thinking(at))) => draft.sign(*at, text("signature")),
-            ("input_json_delta", Some(Open::Call(at, whole))) => {
-                let piece = text("partial_json");
-                if !piece.is_empty() {
-                    *whole = None;
-                }
-                draft.push(*at, piece);
+            ("input_json_delta", Some(Open::Call(at))) => {
+                draft.push(*at, &arguments_text(&delta["partial_json"]));
             }
             _ => {}
         }
     }
 
     fn block_stop(&mut self, data: &Value, draft: &mut Draft) {
-        match self.blocks.get_mut(&index(data)) {
-            Some(Open::Call(at, whole)) => {
-                if let Some(whole) = whole.take() {
-                    draft.push(*at, &whole);
-                }
-                draft.end(*at);
-            }
-            Some(Open::Text(at) | Open::Thinking(at)) => draft.end(*at),
+        match self.blocks.get(&index(data)) {
+            Some(Open::Text(at) | Open::Thinking(at) | Open::Call(at)) => draft.end(*at),
             Some(Open::Foreign) | None => {}
         }
     }

@@ -7,7 +7,7 @@
 //! is a key and never a position (agentgateway/agentgateway 2965); empty ids, names and arguments
 //! say nothing.
 
-use crate::draft::{Draft, arguments};
+use crate::draft::{Draft, arguments, arguments_text};
 use serde_json::Value;
 
 /// The calls of one answer.
@@ -39,12 +39,7 @@ impl Calls {
             index: entry["index"].as_u64(),
             id: entry["id"].as_str().unwrap_or_default(),
             name: entry["function"]["name"].as_str().unwrap_or_default(),
-            arguments: match &entry["function"]["arguments"] {
-                Value::String(text) => text.clone(),
-                Value::Null => String::new(),
-                // Sent as an object in place of its text.
-                other => other.to_string(),
-            },
+            arguments: arguments_text(&entry["function"]["arguments"]),
         };
         let says_nothing =
             fragment.id.is_empty() && fragment.name.is_empty() && fragment.arguments.is_empty();

@@ -118,10 +118,12 @@ impl Candidates {
         if let Some(signature) = signature {
             draft.sign(streamed.at, signature);
         }
-        if let Some(whole) = call["args"].as_object() {
-            streamed.arguments.replace(whole.clone());
+        streamed.arguments.replace(&call["args"]);
+        let pieces = &call["partialArgs"];
+        if !matches!(pieces, Value::Null | Value::Array(_)) {
+            draft.break_call(streamed.at, "its `partialArgs` are no list");
         }
-        for piece in call["partialArgs"].as_array().into_iter().flatten() {
+        for piece in pieces.as_array().into_iter().flatten() {
             if let Err(problem) = streamed.arguments.take(piece) {
                 draft.break_call(streamed.at, &problem);
             }

@@ -1,6 +1,7 @@
 //! Arguments that come as pieces with JSON paths (`{"jsonPath": "$.items[0].name", "stringValue":
 //! "…"}`). We never ask for them; a server may send them all the same.
 
+use crate::draft::{arguments, arguments_text};
 use serde_json::{Map, Value};
 
 /// Keys of one path. What reads arguments, and what drops them, has a stack frame for each level.
@@ -10,6 +11,8 @@ const KEYS_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct PartialArgs {
     fields: Map<String, Value>,
+    /// What came in place of an object, and is none.
+    unfit: Option<String>,
 }
 
 enum Key<'p> {
@@ -18,9 +21,15 @@ enum Key<'p> {
 }
 
 impl PartialArgs {
-    /// Takes the arguments whole.
-    pub(super) fn replace(&mut self, whole: Map<String, Value>) {
-        self.fields = whole;
+    /// Takes the arguments whole: an object, or the text of one. Nothing does not take away what
+    /// came in pieces.
+    pub(super) fn replace(&mut self, whole: &Value) {
+        let text = arguments_text(whole);
+        match arguments(&text) {
+            Ok(fields) if fields.is_empty() => {}
+            Ok(fields) => self.fields = (*fields).clone(),
+            Err(_) => self.unfit = Some(text),
+        }
     }
 
     /// Takes one piece. A text goes on with what its path has already.
@@ -37,7 +46,10 @@ impl PartialArgs {
 
     /// The arguments as JSON text.
     pub(super) fn text(&self) -> String {
-        Value::Object(self.fields.clone()).to_string()
+        match &self.unfit {
+            Some(text) => text.clone(),
+            None => Value::Object(self.fields.clone()).to_string(),
+        }
     }
 }
 

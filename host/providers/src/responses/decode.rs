@@ -2,7 +2,7 @@
 //! give the same item a new id in every event. What an item is when it is done wins over the pieces
 //! that came before.
 
-use crate::draft::{Draft, Ending, Stop};
+use crate::draft::{Draft, Ending, Stop, arguments_text};
 use crate::http::message_of;
 use crate::wire::{Decoder, Flow};
 use serde_json::Value;
@@ -43,14 +43,12 @@ impl Decoder for Items {
             }
             "response.function_call_arguments.delta" => {
                 if let Some(Item::Call(at)) = self.items.get(&index) {
-                    draft.push(*at, text("delta"));
+                    draft.push(*at, &arguments_text(&data["delta"]));
                 }
             }
             "response.function_call_arguments.done" => {
-                if let (Some(Item::Call(at)), Some(whole)) =
-                    (self.items.get(&index), data["arguments"].as_str())
-                {
-                    draft.settle(*at, whole);
+                if let Some(Item::Call(at)) = self.items.get(&index) {
+                    settle(*at, &data["arguments"], draft);
                 }
             }
             "response.completed"
@@ -85,7 +83,10 @@ impl Items {
         // Texts and reasoning begin with their first piece: an empty one is no block.
         if item["type"] == "function_call" && !self.items.contains_key(&index) {
             let at = begin_call(item, draft);
-            draft.push(at, item["arguments"].as_str().unwrap_or_default());
+            match item["arguments"].as_str() {
+                Some(begun) => draft.push(at, begun),
+                None => draft.preset(at, &item["arguments"]),
+            }
             self.items.insert(index, Item::Call(at));
         }
     }
@@ -138,12 +139,7 @@ impl Items {
                 };
                 draft.identify(at, item["call_id"].as_str().unwrap_or_default());
                 draft.name(at, item["name"].as_str().unwrap_or_default());
-                match &item["arguments"] {
-                    Value::String(whole) => draft.settle(at, whole),
-                    Value::Null => {}
-                    // Sent as an object in place of its text.
-                    other => draft.settle(at, &other.to_string()),
-                }
+                settle(at, &item["arguments"], draft);
                 if item["status"] == "incomplete" {
                     draft.break_call(at, "the provider did not finish them");
                 }
@@ -201,7 +197,7 @@ impl Items {
                 self.done(index as u64, item, draft);
             }
         }
-        let status = kind.trim_start_matches("response.");
+        let status = status(response, kind.trim_start_matches("response."));
         let (stop, raw) = match status {
             "completed" => (Stop::Natural, status.to_owned()),
             "incomplete" => incomplete(response),
@@ -217,11 +213,33 @@ impl Items {
     }
 }
 
+/// How a response ended, by the name of the event or by what it says itself: the graver counts.
+fn status<'r>(response: &'r Value, named: &'r str) -> &'r str {
+    let graver = |status: &&str| matches!(*status, "failed" | "cancelled" | "incomplete");
+    match named {
+        "completed" => match response["status"].as_str().filter(graver) {
+            Some(status) => status,
+            None if response["error"].is_object() => "failed",
+            None if response["incomplete_details"]["reason"].is_string() => "incomplete",
+            None => named,
+        },
+        _ => named,
+    }
+}
+
 fn begin_call(item: &Value, draft: &mut Draft) -> usize {
     // `call_id` is what a result answers to; the item's own id is not.
     let id = item["call_id"].as_str().filter(|id| !id.is_empty());
     let id = id.or(item["id"].as_str()).unwrap_or_default();
     draft.call(id, item["name"].as_str().unwrap_or_default())
+}
+
+/// The whole arguments of a call. Nothing does not take away what came in pieces.
+fn settle(at: usize, whole: &Value, draft: &mut Draft) {
+    let whole = arguments_text(whole);
+    if !whole.is_empty() {
+        draft.settle(at, &whole);
+    }
 }
 
 fn incomplete(response: &Value) -> (Stop, String) {
