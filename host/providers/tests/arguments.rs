@@ -153,7 +153,7 @@ async fn only_an_object_or_the_text_of_one_runs() {
             let (runs, result) = run(wire, &events).await;
             match &want {
                 Want::Runs(arguments) => {
-                    assert_eq!(runs, [arguments.clone()], "{case}: {result}");
+                    assert_eq!(runs, std::slice::from_ref(arguments), "{case}: {result}");
                 }
                 Want::Quotes(text) => {
                     assert!(runs.is_empty(), "{case} ran with {runs:?}");
