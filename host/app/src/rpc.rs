@@ -10,6 +10,7 @@ mod lines;
 mod outbox;
 mod request;
 mod session;
+mod short;
 
 use crate::approve::Questions;
 use crate::reload::Reload;

@@ -342,15 +342,155 @@ async fn a_reader_that_stops_delays_nothing_and_gets_text_and_reports_joined() {
     );
 }
 
+/// Events that no reader does without, as what they are about.
+fn essential(line: &Value) -> Option<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    match line["event"].as_str()? {
+        "message_update" | "tool_execution_update" => None,
+        event => Some(format!(
+            "{event} {}{}{}",
+            text(&line["tool_call_id"]),
+            text(&line["role"]),
+            text(&line["message"]["role"])
+        )),
+    }
+}
+
+/// Tools whose results, arguments and reports are all large.
+fn large(reports: usize) -> FnTool {
+    FnTool::new("large", move |_, progress, _| async move {
+        for step in 0..reports {
+            let details = Some(json!("d".repeat(1 << 20)));
+            let text = format!("{step} {}", "é\n".repeat(1 << 20));
+            progress.report(ToolResult { details, ..ToolResult::text(text) });
+            progress.announced().await;
+        }
+        let details = Some(json!({"all": "d".repeat(1 << 19)}));
+        Ok(ToolResult { details, ..ToolResult::text("x".repeat(1 << 19)) })
+    })
+}
+
 #[tokio::test]
-async fn what_is_too_much_to_wait_is_left_out_and_read_later_from_the_messages() {
-    let big = FnTool::new("big", |_, _, _| async { Ok(ToolResult::text("x".repeat(1 << 20))) });
-    let model = ScriptedModel::new([calls("big", 12), answer::text("so much")]);
-    let (agent, questions) = agent(model, vec![big]);
+async fn no_event_but_an_update_is_left_out_and_long_fields_are_read_later_from_the_messages() {
+    const CALLS: usize = 40;
+    let ids: Vec<String> = (0..CALLS).map(|number| format!("c{number}")).collect();
+    let arguments = json!({"text": "a".repeat(100_000)});
+    let batch = answer::calls(ids.iter().map(|id| (id.as_str(), "large", arguments.clone())));
+    let run = || {
+        let model = ScriptedModel::new([batch.clone(), answer::text("so much")]);
+        agent(model, vec![large(3)])
+    };
+    // A reader that reads at once, and one that does not until the run is over.
+    let mut sequences: Vec<Vec<String>> = Vec::new();
+    for at_once in [true, false] {
+        let (agent, questions) = run();
+        let mut client = Client::new((agent.clone(), questions), 1 << 16);
+        match at_once {
+            true => client.send(json!({"type": "prompt", "text": "go"})).await,
+            false => unread(&mut client, &agent).await,
+        }
+        let (mut lines, mut bytes, mut short) = (Vec::new(), 0, 0);
+        loop {
+            let line = client.read().await.unwrap();
+            let long = line.to_string().len();
+            bytes += long;
+            if line["event"] == "tool_execution_update" {
+                assert!(long < 200_000, "{long} bytes of a report");
+                assert_eq!(line["left_out"], json!(["partial_result", "args"]));
+                let text = line["partial_result"]["content"][0]["text"].as_str().unwrap();
+                assert!(text.len() > 60_000 && text.contains(" é\n"), "{}", text.len());
+                assert_eq!(line["args"], json!({}));
+            } else if let Some(left_out) = line.get("left_out") {
+                short += 1;
+                assert!(long < 2_000 * left_out.as_array().unwrap().len(), "{long}: {left_out}");
+            }
+            let over = line["type"] == "run_end";
+            lines.push(line);
+            if over {
+                break;
+            }
+        }
+        let ends = lines.iter().filter(|line| line["event"] == "tool_execution_end");
+        assert_eq!(ends.clone().filter(|end| end["is_error"] == false).count(), CALLS);
+        for end in ends.filter(|end| end.get("left_out").is_some()) {
+            assert_eq!(end["result"]["content"], json!([]), "{end}");
+        }
+        if !at_once {
+            assert!(short > CALLS, "{short} events in short");
+            // What may wait, the one that went above it, and the one that is being written.
+            assert!(bytes < (8 << 20) + (6 << 20), "{bytes} bytes");
+        }
+        sequences.push(lines.iter().filter_map(essential).collect());
+        let kept = client.answer(json!({"type": "messages"})).await;
+        let kept = kept["result"]["messages"].as_array().unwrap();
+        let texts = kept.iter().filter(|message| message["role"] == "tool_result");
+        assert!(texts.clone().count() == CALLS);
+        for message in texts {
+            assert_eq!(message["content"][0]["text"].as_str().unwrap().len(), 1 << 19);
+        }
+    }
+    sequences.iter_mut().for_each(|sequence| sequence.sort());
+    assert_eq!(sequences[0], sequences[1]);
+}
+
+#[tokio::test]
+async fn reports_of_one_call_make_room_for_the_ends_of_others() {
+    // Many calls, each with a report that waits, and then as many ends.
+    const CALLS: usize = 300;
+    let model = ScriptedModel::new([calls("large", CALLS), answer::text("so much")]);
+    let (agent, questions) = agent(
+        model,
+        vec![FnTool::new("large", |_, progress, _| async move {
+            progress.report(ToolResult::text("r".repeat(60_000)));
+            progress.announced().await;
+            Ok(ToolResult::text("e".repeat(2_000)))
+        })],
+    );
     let mut client = Client::new((agent.clone(), questions), 16);
     unread(&mut client, &agent).await;
-    let missed = client.until(json!({"type": "missed"})).await;
-    assert!(missed["events"].as_u64().unwrap() > 12, "{missed}");
+    let (mut missed, mut whole) = (0, 0);
+    loop {
+        let line = client.read().await.unwrap();
+        missed += line["events"].as_u64().unwrap_or(0);
+        let end = line["event"] == "tool_execution_end";
+        if end && line["result"]["content"][0]["text"].as_str().is_some_and(|t| t.len() == 2_000) {
+            whole += 1;
+        }
+        if line["type"] == "run_end" {
+            break;
+        }
+    }
+    assert_eq!(whole, CALLS, "reports gave way");
+    assert!(missed > CALLS as u64 / 2, "{missed} reports left out");
+}
+
+#[tokio::test]
+async fn what_waits_does_not_keep_requests_from_being_read() {
+    let model = ScriptedModel::new([calls("large", 16), answer::text("so much")]);
+    let (agent, questions) = agent(model, vec![large(0)]);
+    let mut client = Client::new((agent.clone(), questions), 16);
+    unread(&mut client, &agent).await;
+    client.send(json!({"type": "steer", "text": "left"})).await;
+    while agent.queued(QueueKind::Steering).is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let mut ends = 0;
+    loop {
+        let line = client.read().await.unwrap();
+        ends += usize::from(line["event"] == "tool_execution_end");
+        if line["type"] == "run_end" {
+            break;
+        }
+    }
+    assert_eq!(ends, 16);
+}
+
+#[tokio::test]
+async fn the_transcript_keeps_what_events_leave_out() {
+    let model = ScriptedModel::new([calls("large", 12), answer::text("so much")]);
+    let (agent, questions) = agent(model, vec![large(1)]);
+    let mut client = Client::new((agent.clone(), questions), 16);
+    unread(&mut client, &agent).await;
     client.until(json!({"type": "run_end", "reason": "finished"})).await;
     let kept = client.answer(json!({"type": "messages"})).await;
     let kept = kept["result"]["messages"].as_array().unwrap();

@@ -1,18 +1,22 @@
-//! What goes out, for a reader that may be slow. Putting something in never waits: text that streams
-//! and reports of progress are joined while they wait, and events beyond a bound are left out, with
-//! a line that says so; the reader gets what it missed by asking for the messages. Answers and
-//! questions are never left out: the session reads no more requests while too much waits.
+//! What goes out, for a reader that may be slow. Putting something in never waits, and what one call
+//! reports never costs the reader the end of another:
+//!
+//! - Text that streams and reports of progress are joined while they wait. Beyond a bound they are
+//!   left out, with a line that says how many.
+//! - Every other event comes out. Beyond the bound it comes in short: the long fields are empty, and
+//!   it says which; the reader gets them by asking for the messages.
+//! - Answers, questions and ends of runs come out whole. The session reads no more requests while too
+//!   many of them wait.
 
-use super::event::Update;
+use super::event::{EventLine, Update};
 use serde_json::json;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// Bytes that wait, above which events are left out.
-pub(super) const EVENT_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Bytes that wait, above which no request is read.
-pub(super) const BYTES_MAX: usize = 2 * EVENT_BYTES_MAX;
+/// Bytes of events that wait, above which updates are left out and other events come in short; and
+/// bytes of answers that wait, above which no request is read.
+pub(super) const WAITING_MAX: usize = 8 * 1024 * 1024;
 /// What a line costs beside its text.
 const LINE_BYTES: usize = 64;
 
@@ -30,36 +34,52 @@ pub(super) struct Outbox {
 #[derive(Default)]
 struct Queue {
     items: VecDeque<Item>,
-    bytes: usize,
+    waiting: Waiting,
     /// Nothing more comes.
     ended: bool,
     /// Nobody reads any more.
     given_up: bool,
 }
 
+/// Bytes that wait.
+#[derive(Default)]
+struct Waiting {
+    answers: usize,
+    events: usize,
+    updates: usize,
+}
+
 enum Item {
-    Line(String),
+    /// An answer, a question or the end of a run.
+    Answer(String),
+    Event(String),
     Update(Update),
-    /// So many events were left out here.
+    /// So many updates were left out here.
     Missed(u64),
 }
 
 impl Outbox {
-    /// A line that must not be lost.
+    /// A line that comes out whole.
     pub(super) fn line(&self, line: String) {
-        self.put(|queue| queue.push(Item::Line(line)));
+        self.put(|queue| queue.push(Item::Answer(line)));
     }
 
-    /// An event that a reader who lags behind does without.
-    pub(super) fn event(&self, line: String) {
-        self.put(|queue| queue.push_event(Item::Line(line)));
+    /// An event that comes out, whole or in short.
+    pub(super) fn event(&self, event: EventLine) {
+        self.put(|queue| {
+            if queue.is_over() {
+                queue.shed();
+            }
+            let line = if queue.is_over() { event.in_short() } else { event.whole() };
+            queue.push(Item::Event(line));
+        });
     }
 
-    /// A part of what grows; joined to what waits of it.
+    /// A part of what grows, which a reader who lags behind does without; joined to what waits of it.
     pub(super) fn update(&self, update: Update) {
         self.put(|queue| {
             if let Some(update) = queue.join(update) {
-                queue.push_event(Item::Update(update));
+                queue.push_update(update);
             }
         });
     }
@@ -80,7 +100,7 @@ impl Outbox {
             {
                 let mut queue = self.lock();
                 if let Some(item) = queue.items.pop_front() {
-                    queue.bytes -= item.bytes();
+                    *queue.waiting.of(&item) -= item.bytes();
                     drop(queue);
                     self.emptied.notify_one();
                     return Some(item.into_line());
@@ -95,7 +115,7 @@ impl Outbox {
 
     /// Waits until requests may be read.
     pub(super) async fn room(&self) {
-        while self.lock().bytes > BYTES_MAX {
+        while self.lock().waiting.answers > WAITING_MAX {
             self.emptied.notified().await;
         }
     }
@@ -118,7 +138,7 @@ impl Outbox {
     pub(super) fn give_up(&self) {
         let mut queue = self.lock();
         queue.items.clear();
-        queue.bytes = 0;
+        queue.waiting = Waiting::default();
         queue.given_up = true;
         drop(queue);
         self.emptied.notify_one();
@@ -139,13 +159,17 @@ impl Outbox {
 
 impl Queue {
     fn push(&mut self, item: Item) {
-        self.bytes += item.bytes();
+        *self.waiting.of(&item) += item.bytes();
         self.items.push_back(item);
     }
 
-    fn push_event(&mut self, item: Item) {
-        if self.bytes <= EVENT_BYTES_MAX {
-            return self.push(item);
+    fn is_over(&self) -> bool {
+        self.waiting.events + self.waiting.updates > WAITING_MAX
+    }
+
+    fn push_update(&mut self, update: Update) {
+        if !self.is_over() {
+            return self.push(Item::Update(update));
         }
         match self.items.back_mut() {
             Some(Item::Missed(events)) => *events += 1,
@@ -153,13 +177,39 @@ impl Queue {
         }
     }
 
+    /// Leaves out the updates that wait, to make room for what must come out.
+    fn shed(&mut self) {
+        if self.waiting.updates == 0 {
+            return;
+        }
+        for item in std::mem::take(&mut self.items) {
+            let item = match item {
+                Item::Update(update) => {
+                    self.waiting.updates -= Item::Update(update).bytes();
+                    self.waiting.events += LINE_BYTES;
+                    Item::Missed(1)
+                }
+                item => item,
+            };
+            match (self.items.back_mut(), item) {
+                (Some(Item::Missed(events)), Item::Missed(more)) => {
+                    *events += more;
+                    self.waiting.events -= LINE_BYTES;
+                }
+                (_, item) => self.items.push_back(item),
+            }
+        }
+    }
+
     /// Joins an update to one that waits, or gives it back. More text goes to the end of what was
     /// said last; a report takes the place of the one before it.
     fn join(&mut self, update: Update) -> Option<Update> {
-        let over = self.bytes > EVENT_BYTES_MAX;
+        let over = self.is_over();
         let waits = match &update {
+            _ if self.waiting.updates == 0 => None,
             Update::Text { .. } if over => None,
             Update::Text { .. } => self.items.back_mut(),
+            Update::Step { .. } => None,
             Update::Report { .. } => self.items.iter_mut().rev().find(|item| match item {
                 Item::Update(waits) => waits.is_same(&update),
                 _ => false,
@@ -169,10 +219,21 @@ impl Queue {
             Some(Item::Update(waits)) if waits.is_same(&update) => {
                 let before = waits.bytes();
                 waits.join(update);
-                self.bytes = self.bytes + waits.bytes() - before;
+                self.waiting.updates = self.waiting.updates + waits.bytes() - before;
                 None
             }
             _ => Some(update),
+        }
+    }
+}
+
+impl Waiting {
+    /// Where an item counts.
+    fn of(&mut self, item: &Item) -> &mut usize {
+        match item {
+            Item::Answer(_) => &mut self.answers,
+            Item::Event(_) | Item::Missed(_) => &mut self.events,
+            Item::Update(_) => &mut self.updates,
         }
     }
 }
@@ -181,7 +242,7 @@ impl Item {
     fn bytes(&self) -> usize {
         LINE_BYTES
             + match self {
-                Self::Line(line) => line.len(),
+                Self::Answer(line) | Self::Event(line) => line.len(),
                 Self::Update(update) => update.bytes(),
                 Self::Missed(_) => 0,
             }
@@ -189,7 +250,7 @@ impl Item {
 
     fn into_line(self) -> String {
         match self {
-            Self::Line(line) => line,
+            Self::Answer(line) | Self::Event(line) => line,
             Self::Update(update) => update.into_line(),
             Self::Missed(events) => json!({"type": "missed", "events": events}).to_string(),
         }

@@ -162,24 +162,18 @@ impl<'r> OldCall<'r> {
     pub async fn repeat(
         &self,
         config: &Config,
-        pinning: Pinning,
         sandbox: SandboxConfig,
     ) -> Result<Vec<Row>, RepeatError> {
         let chance = self.seeds.map_or(Chance::System, Chance::Repeated);
         let sandbox = SandboxConfig { chance, ..config.sandbox.over(sandbox) };
         let sandbox = Sandbox::new(sandbox)?;
-        let tool = self.tool(config, pinning, &sandbox).await?;
+        let tool = self.tool(config, &sandbox).await?;
         let call =
             Call { id: self.id.into(), name: self.tool.into(), arguments: self.arguments.clone() };
         Ok(self.rows(&tool.call(call, Progress::default(), AbortSignal::new()).await))
     }
 
-    async fn tool(
-        &self,
-        config: &Config,
-        pinning: Pinning,
-        sandbox: &Sandbox,
-    ) -> Result<Arc<dyn Tool>, RepeatError> {
+    async fn tool(&self, config: &Config, sandbox: &Sandbox) -> Result<Arc<dyn Tool>, RepeatError> {
         let (path, plugin) = (config.path.display().to_string(), self.plugin.name.clone());
         let entry = config.plugins.iter().find(|entry| entry.name == plugin);
         let mut entry = match entry {
@@ -195,12 +189,12 @@ impl<'r> OldCall<'r> {
                     pinned: pinned.clone(),
                 });
             }
-            // What is not pinned must be the recorded file all the same.
-            None if pinning == Pinning::Optional => entry.sha256 = Some(self.plugin.sha256.clone()),
-            _ => {}
+            Some(_) => {}
+            // What the operator has not pinned is pinned by the session: it must be that file.
+            None => entry.sha256 = Some(self.plugin.sha256.clone()),
         }
         let config = Config { plugins: vec![entry], hooks: Vec::new(), ..config.clone() };
-        let registry = Registry::load(sandbox, &config, pinning).await?;
+        let registry = Registry::load(sandbox, &config, Pinning::Required).await?;
         let tool = registry.tools().find(|tool| tool.declaration().name == self.tool);
         let missing = || RepeatError::NoTool { config: path, plugin, tool: self.tool.to_owned() };
         tool.ok_or_else(missing)

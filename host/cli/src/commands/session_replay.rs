@@ -5,7 +5,6 @@ use crate::args::SessionReplayArgs;
 use crate::exit::{DONE, Exit, FAILED, Refused as _};
 use crate::render::Output;
 use anyhow::Context as _;
-use cofferdam_app::Pinning;
 use cofferdam_app::session::Record;
 use cofferdam_app::session::repeat::{OldCall, Row};
 use cofferdam_app::session::replay::{Difference, Replay, replay};
@@ -67,8 +66,7 @@ async fn one_call(args: &SessionReplayArgs, record: &Record, id: &str) -> anyhow
              with --config",
         )
         .refused()?;
-    let pinning = if args.allow_unpinned { Pinning::Optional } else { Pinning::Required };
-    let rows = old.repeat(&config, pinning, super::sandbox_config()).await.refused()?;
+    let rows = old.repeat(&config, super::sandbox_config()).await.refused()?;
     let seeds = match old.seeds {
         Some(_) => "with the recorded chance and time",
         None => "with other chance and time (a session of `run --record-seeds` has them)",

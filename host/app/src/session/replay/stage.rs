@@ -21,6 +21,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+use tokio::task::coop::unconstrained;
 
 /// Plays one run, and returns what was recorded of it.
 pub(super) fn play(setup: &Setup, before: Vec<Arc<Message>>, mut script: Script) -> Vec<Line> {
@@ -118,11 +119,15 @@ impl Observer for Queueing {
 }
 
 /// Polls a future as long as something wakes it. Nobody on this stage waits for anything outside.
+///
+/// The stage has to itself the thread that it is polled on. Where that is one of tokio's, its locks
+/// would send us back to a scheduler once the task has used up its share of turns, and would do so for
+/// ever: a new share is given by that scheduler only.
 fn until_stuck<T>(future: impl Future<Output = T>) -> Option<T> {
     let woken = Arc::new(Woken(AtomicBool::new(true)));
     let waker = Waker::from(woken.clone());
     let mut cx = Context::from_waker(&waker);
-    let mut future = pin!(future);
+    let mut future = pin!(unconstrained(future));
     while woken.0.swap(false, Ordering::AcqRel) {
         if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
             return Some(output);

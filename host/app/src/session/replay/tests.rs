@@ -412,3 +412,40 @@ fn a_difference_is_shown_where_it_is() {
     let short = text.replace("{\"type\":\"turn_end\",\"at_us\":0}\n", "");
     assert!(replayed(&short)[0].difference.is_some());
 }
+
+/// The program plays sessions on a thread of tokio, which lets a task take its locks so many times
+/// only before it has to go back to the scheduler.
+#[tokio::test]
+async fn runs_of_any_length_are_played_on_a_thread_of_tokio() {
+    let tools = || vec![shared(FnTool::text("plain", "x"))];
+    let ids: Vec<String> = (0..400).map(|number| format!("c{number}")).collect();
+    let call = |id: &'_ String| answer::calls([(id.as_str(), "plain", json!({}))]);
+    let at_once = answer::calls(ids.iter().map(|id| (id.as_str(), "plain", json!({}))));
+    let one_by_one: Vec<AssistantMessage> = ids.iter().map(call).collect();
+    for (answers, execution) in [
+        (vec![at_once.clone()], ToolExecution::Parallel),
+        (vec![at_once], ToolExecution::Sequential),
+        (one_by_one, ToolExecution::Parallel),
+    ] {
+        let done = [answer::text("done"), answer::text("again")];
+        let answers = answers.into_iter().chain(done).collect();
+        let recorded = Recorded::new(tools(), answers, |config| {
+            config.tool_execution = execution;
+            config.guards.turns_max = None;
+        });
+        recorded.agent.prompt("go").await.unwrap();
+        recorded.agent.prompt("go on").await.unwrap();
+        let [long, short] = &replayed(&recorded.text())[..] else { panic!("two runs") };
+        assert_eq!((long.calls, &long.difference), (ids.len(), &None));
+        assert_eq!((short.calls, &short.difference), (0, &None));
+    }
+    // Many runs of one session share what the thread has.
+    let answers = ids.iter().flat_map(|id| [call(id), answer::text("done")]).collect();
+    let recorded = Recorded::new(tools(), answers, |_| {});
+    for _ in &ids {
+        recorded.agent.prompt("go").await.unwrap();
+    }
+    let played = replayed(&recorded.text());
+    assert_eq!(played.len(), ids.len());
+    assert!(played.iter().all(|run| run.calls == 1 && run.difference.is_none()));
+}
