@@ -360,8 +360,8 @@ fn essential(line: &Value) -> Option<String> {
 fn large(reports: usize) -> FnTool {
     FnTool::new("large", move |_, progress, _| async move {
         for step in 0..reports {
-            let details = Some(json!("d".repeat(1 << 20)));
-            let text = format!("{step} {}", "é\n".repeat(1 << 20));
+            let details = Some(json!("d".repeat(1 << 17)));
+            let text = format!("{step} {}", "é\n".repeat(1 << 16));
             progress.report(ToolResult { details, ..ToolResult::text(text) });
             progress.announced().await;
         }
@@ -372,7 +372,7 @@ fn large(reports: usize) -> FnTool {
 
 #[tokio::test]
 async fn no_event_but_an_update_is_left_out_and_long_fields_are_read_later_from_the_messages() {
-    const CALLS: usize = 40;
+    const CALLS: usize = 24;
     let ids: Vec<String> = (0..CALLS).map(|number| format!("c{number}")).collect();
     let arguments = json!({"text": "a".repeat(100_000)});
     let batch = answer::calls(ids.iter().map(|id| (id.as_str(), "large", arguments.clone())));
