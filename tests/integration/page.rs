@@ -57,7 +57,7 @@ fn session() -> Setup {
     let failed = json!([{"stop_reason": "error", "error_message": format!("overloaded {MARKUP}")}]);
     fs::write(setup.path("answers.json"), failed.to_string()).unwrap();
     let ran = setup.run(&["--allow-unpinned", "--continue"]);
-    assert_eq!(ran.code, 1, "{ran:?}");
+    assert_eq!(ran.code, 4, "{ran:?}");
     setup
 }
 
