@@ -196,33 +196,31 @@ fn a_call_is_made_again_in_the_sandbox_and_compared() {
     fs::write(setup.path("a.txt"), "first\n").unwrap();
     assert_eq!(setup.run(&["--allow-unpinned", "--record-seeds"]).code, 0);
     let file = setup.path("cofferdam.toml");
-    let again = |call: &str, more: &[&str]| {
-        let mut args = vec!["replay", "latest", "--call", call, "--config", file.to_str().unwrap()];
-        args.extend(more);
-        session(&setup, &args)
+    let again = |call: &str| {
+        let config = file.to_str().unwrap();
+        session(&setup, &["replay", "latest", "--call", call, "--config", config])
     };
-    // An entry without a digest is pinned by the session, with the flag or without it.
-    assert_eq!(again("c1", &["--allow-unpinned"]).code, 0);
-    let ran = again("c1", &[]);
+    // An entry without a digest is pinned by the session.
+    let ran = again("c1");
     assert_eq!(ran.code, 0, "{ran:?}");
     for want in ["calc of the plugin calc, with the recorded chance and time", "same     fuel"] {
         assert!(ran.out.contains(want), "{want}: {ran:?}");
     }
-    assert_eq!(again("c2", &[]).code, 0);
+    assert_eq!(again("c2").code, 0);
     fs::write(setup.path("a.txt"), "second\n").unwrap();
-    let ran = again("c2", &[]);
+    let ran = again("c2");
     assert_eq!((ran.code, ran.out.contains("differs  content")), (1, true), "{ran:?}");
     assert!(ran.out.contains("first") && ran.out.contains("second"), "{ran:?}");
     for (call, says) in
         [("c3", "did not run: it ended by `blocked`"), ("c9", "those that did: c1, c2")]
     {
-        let ran = again(call, &[]);
+        let ran = again(call);
         assert_eq!((ran.code, ran.err.contains(says)), (2, true), "{call}: {ran:?}");
     }
     // Grants and files are those of the operator, whatever the session says.
     let other = config.replace("name = \"calc\"", "name = \"calculator\"");
     fs::write(&file, other).unwrap();
-    let ran = again("c1", &[]);
+    let ran = again("c1");
     assert_eq!((ran.code, ran.err.contains("has no plugin `calc`")), (2, true), "{ran:?}");
     let other = config.replacen(
         &format!("{:?}", plugin("calc").display().to_string()),
@@ -230,10 +228,8 @@ fn a_call_is_made_again_in_the_sandbox_and_compared() {
         1,
     );
     fs::write(&file, other).unwrap();
-    for more in [&[][..], &["--allow-unpinned"]] {
-        let ran = again("c1", more);
-        assert_eq!((ran.code, ran.err.contains("SHA-256")), (2, true), "{more:?}: {ran:?}");
-    }
+    let ran = again("c1");
+    assert_eq!((ran.code, ran.err.contains("SHA-256")), (2, true), "{ran:?}");
 }
 
 #[test]

@@ -323,11 +323,6 @@ pub(crate) struct SessionReplayArgs {
     /// Make this call again in the sandbox, with its arguments, and compare.
     #[arg(long, value_name = "CALL")]
     pub(crate) call: Option<String>,
-    /// With --call: accepted as elsewhere, and changes nothing: a plugin whose entry has no sha256 is
-    /// loaded if it is the file of the session, and never otherwise.
-    #[arg(long, requires = "call", hide = true)]
-    #[allow(dead_code, reason = "the session pins what the operator does not")]
-    pub(crate) allow_unpinned: bool,
 }
 
 /// Export a session.

@@ -15,8 +15,8 @@ pub(crate) struct Bill {
     pub(crate) wall_us: Option<u64>,
     pub(crate) waiting_us: Option<u64>,
     pub(crate) http_requests: Option<u64>,
-    /// How often something was refused to it.
-    pub(crate) refusals: u64,
+    /// What was refused to it, each with its rule and the line that would allow it.
+    pub(crate) refusals: Vec<String>,
     /// How often something of it was cut.
     pub(crate) cuts: u64,
 }
@@ -31,6 +31,7 @@ impl Bill {
         let number = |key| receipt.get(key).and_then(Value::as_u64);
         let count =
             |key| receipt.get(key).and_then(Value::as_array).map_or(0, |list| list.len() as u64);
+        let refusals = receipt.get("refusals").and_then(Value::as_array).into_iter().flatten();
         Self {
             plugin: receipt.get("plugin").and_then(Value::as_str).map(str::to_owned),
             fuel: number("fuel"),
@@ -38,7 +39,7 @@ impl Bill {
             wall_us: number("wall_us"),
             waiting_us: number("waiting_us"),
             http_requests: number("http_requests"),
-            refusals: count("refusals"),
+            refusals: refusals.filter_map(Value::as_str).map(str::to_owned).collect(),
             cuts: count("cuts"),
         }
     }
@@ -77,8 +78,12 @@ mod tests {
     fn a_receipt_is_read_by_its_names_and_nothing_is_made_up() {
         let receipt = json!({"plugin": "calc", "fuel": 7, "refusals": ["a", "b"], "wall_us": -1});
         let bill = Bill::read(&receipt);
-        let want =
-            Bill { plugin: Some("calc".into()), fuel: Some(7), refusals: 2, ..Bill::default() };
+        let want = Bill {
+            plugin: Some("calc".into()),
+            fuel: Some(7),
+            refusals: vec!["a".into(), "b".into()],
+            ..Bill::default()
+        };
         assert_eq!(bill, want);
     }
 }

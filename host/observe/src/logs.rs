@@ -150,6 +150,11 @@ impl Logs {
             hook(record);
         }
         let bill = Bill::of(&end.receipt);
+        for refusal in &bill.refusals {
+            // Already without secrets and fit to show. The operator has to see it to act on it.
+            warn!(target: TARGET, plugin = bill.plugin, refusal, "refused");
+        }
+        let refusals = bill.refusals.len();
         let ending = contents::name(bill::ending(end));
         let result = self.contents.text(|| contents::result(&end.result));
         macro_rules! ended {
@@ -159,7 +164,7 @@ impl Logs {
                     plugin = bill.plugin, fuel = bill.fuel,
                     memory_peak_bytes = bill.memory_peak_bytes, wall_us = bill.wall_us,
                     waiting_us = bill.waiting_us, http_requests = bill.http_requests,
-                    refusals = bill.refusals, cuts = bill.cuts, result, "call ended"
+                    refusals, cuts = bill.cuts, result, "call ended"
                 )
             };
         }

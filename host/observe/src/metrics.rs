@@ -217,7 +217,7 @@ impl Metrics {
             return;
         }
         let bill = Bill::of(&end.receipt);
-        self.refusals.get_or_create(&tool).inc_by(bill.refusals);
+        self.refusals.get_or_create(&tool).inc_by(bill.refusals.len() as u64);
         self.cuts.get_or_create(&tool).inc_by(bill.cuts);
         if let Some(fuel) = bill.fuel {
             self.fuel.get_or_create(&tool).inc_by(fuel);

@@ -321,7 +321,7 @@ fn figures(end: &CallEnd) -> Vec<KeyValue> {
         attributes.extend(figure.map(|figure| number(key, figure)));
     }
     if end.receipt.is_some() {
-        attributes.push(number("cofferdam.refusals", bill.refusals));
+        attributes.push(number("cofferdam.refusals", bill.refusals.len() as u64));
         attributes.push(number("cofferdam.cuts", bill.cuts));
     }
     if !end.hooks.is_empty() {

@@ -93,6 +93,13 @@ fn a_run_is_told_with_its_spans_and_without_contents() {
     {
         assert_eq!(c1["fields"][field], figure, "{c1}");
     }
+    // What was asked for, the rule and the line, whatever the contents are set to.
+    let refused = says(&lines, "refused");
+    assert!(refused.iter().any(|line| line["spans"][2]["id"] == "c1"), "{refused:?}");
+    for line in refused {
+        assert_eq!(line["level"], "WARN");
+        assert_eq!(line["fields"]["refusal"], "`../a` is not granted; to allow it: a line");
+    }
     let answers = says(&lines, "answer");
     assert_eq!((answers.len(), &answers[0]["fields"]["cache_read_tokens"]), (2, &30.into()));
     assert_eq!(says(&lines, "hook")[0]["fields"]["did"], "blocked");

@@ -23,7 +23,7 @@ impl Receipt for Bill {
     fn to_json(&self) -> Value {
         json!({
             "plugin": "adder", "fuel": 1234, "memory_peak_bytes": 131_072, "wall_us": 70,
-            "waiting_us": 5, "http_requests": 0, "refusals": [SECRET], "cuts": [],
+            "waiting_us": 5, "http_requests": 0, "refusals": ["`../a` is not granted; to allow it: a line"], "cuts": [],
         })
     }
 
