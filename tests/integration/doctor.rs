@@ -28,6 +28,23 @@ fn everything_holds_on_this_machine() {
     }
 }
 
+/// There need not be a file: what is set above it holds all the same, and so do mistakes in it.
+#[test]
+fn what_is_set_without_a_file_is_not_passed_over() {
+    let ran = doctor(&["--quick", "--set", "sandbox.slots=0"]);
+    assert_eq!((ran.code, ran.out.contains("sandbox.slots")), (1, true), "{ran:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let list = |dir: &str| {
+        let mut command = cofferdam();
+        command.env("COFFERDAM_SESSION_DIR", folder.path().join(dir));
+        run(command.args(["session", "list"]).current_dir(folder.path()))
+    };
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let (there, file) = (list("sessions"), list("file"));
+    assert_eq!(there.code, 0, "{there:?}");
+    assert_ne!(file.code, 0, "{file:?}");
+}
+
 #[test]
 fn a_plugin_that_is_not_what_was_pinned_fails_with_the_line_that_would_pin_it() {
     let folder = tempfile::tempdir().unwrap();

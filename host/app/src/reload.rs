@@ -176,9 +176,11 @@ impl Reload {
             let next = match made.registry.get(&entry.name) {
                 None => {
                     let loaded = Registered::load(&made.sandbox, entry, made.pinning).await;
+                    let loaded =
+                        loaded.map_err(|problem| AssembleError::registry(&wanted, problem))?;
                     any = true;
                     self.say(&format!("the plugin `{}` is there", entry.name));
-                    loaded.map_err(|problem| AssembleError::registry(&wanted, problem))?
+                    loaded
                 }
                 Some(old) => {
                     let next = self.plugin(made, old, entry, changed, rights).await;

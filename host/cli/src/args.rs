@@ -5,6 +5,9 @@ use cofferdam_app::config::Layers;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+/// The operator's file where none is named.
+pub(crate) const OPERATORS_FILE: &str = "cofferdam.toml";
+
 /// The heading of the flags that are about being observed.
 const OBSERVING: &str = "Observing";
 
@@ -59,7 +62,7 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 pub(crate) struct FileArgs {
     /// The operator's file.
-    #[arg(long, value_name = "FILE", default_value = "cofferdam.toml")]
+    #[arg(long, value_name = "FILE", default_value = OPERATORS_FILE)]
     pub(crate) config: PathBuf,
     /// Load plugins whose entry has no sha256.
     #[arg(long)]
@@ -471,7 +474,7 @@ pub(crate) struct AllowArgs {
     /// The component: a file, or oci://HOST/REPOSITORY:TAG where a registry has it.
     pub(crate) component: PathBuf,
     /// The operator's file; made if it is not there.
-    #[arg(long, value_name = "FILE", default_value = "cofferdam.toml")]
+    #[arg(long, value_name = "FILE", default_value = OPERATORS_FILE)]
     pub(crate) config: PathBuf,
     /// Its name on the list; that of the entry with this path, or the plugin's own, if absent.
     #[arg(long)]

@@ -20,10 +20,12 @@ mod session_list;
 mod session_replay;
 mod session_show;
 
-use crate::args::{Args, Command, ConfigCommand, PluginCommand, SessionCommand};
+use crate::args::{Args, Command, ConfigCommand, OPERATORS_FILE, PluginCommand, SessionCommand};
 use crate::exit::Exit;
-use cofferdam_app::places;
+use cofferdam_app::config::{Layers, Origin, effective};
+use cofferdam_app::{Config, ConfigError, places};
 use cofferdam_sandbox::{CompilerCommand, SandboxConfig};
+use std::path::Path;
 
 /// Carries out the command.
 pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
@@ -47,6 +49,18 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Session(SessionCommand::Export(args)) => session_export::run(&args),
         Command::Session(SessionCommand::Replay(args)) => session_replay::run(&args).await,
     }
+}
+
+/// The operator's file that was named, or the usual one if it is there. What is set above a file holds
+/// without one too.
+fn operators_file(named: Option<&Path>, layers: &Layers) -> Result<Option<Config>, ConfigError> {
+    let usual = Path::new(OPERATORS_FILE);
+    if let Some(path) = named.or_else(|| usual.exists().then_some(usual)) {
+        return Config::load(path, layers).map(Some);
+    }
+    let bare = Config::layered("", Path::new(""), layers)?;
+    let is_set = effective(Some(&bare)).iter().any(|row| row.origin != Origin::Default);
+    Ok(is_set.then_some(bare))
 }
 
 /// The sandbox of a command: compiled code is kept, and compiled in a process of its own.

@@ -9,13 +9,10 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 pub(crate) fn show(args: &ConfigShowArgs) -> anyhow::Result<Exit> {
-    let default = Path::new("cofferdam.toml");
-    let layers = args.over.layers();
-    let config = match &args.config {
-        Some(path) => Config::load(path, &layers).refused()?,
-        None if default.exists() => Config::load(default, &layers).refused()?,
-        // What is set elsewhere holds without a file.
-        None => Config::layered("", Path::new(""), &layers).refused()?,
+    let config = super::operators_file(args.config.as_deref(), &args.over.layers()).refused()?;
+    let config = match config {
+        Some(config) => config,
+        None => Config::parse("", Path::new("")).refused()?,
     };
     let mut rows = effective(Some(&config));
     rows.retain(|row| !args.changed || row.origin != Origin::Default);

@@ -3,17 +3,11 @@
 use crate::args::DoctorArgs;
 use crate::exit::{DONE, Exit, FAILED};
 use crate::render::Output;
+use cofferdam_app::Pinning;
 use cofferdam_app::doctor::{DoctorOptions, Row, Scope, Section, Verdict, examine};
-use cofferdam_app::{Config, Pinning};
-use std::path::Path;
 
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
-    let default = Path::new("cofferdam.toml");
-    let layers = args.over.layers();
-    let config = match &args.config {
-        Some(path) => Some(Config::load(path, &layers)),
-        None => default.exists().then(|| Config::load(default, &layers)),
-    };
+    let config = super::operators_file(args.config.as_deref(), &args.over.layers()).transpose();
     let pinning = if args.allow_unpinned { Pinning::Optional } else { Pinning::Required };
     let scope = if args.quick { Scope::Configuration } else { Scope::All };
     let options = DoctorOptions { scope, pinning, sandbox: super::sandbox_config() };

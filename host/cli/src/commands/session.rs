@@ -5,10 +5,6 @@ use anyhow::Context as _;
 use cofferdam_app::config::Layers;
 use cofferdam_app::session::Sessions;
 use cofferdam_app::{Config, places};
-use std::path::Path;
-
-/// The operator's file that is used if it is there.
-const CONFIG: &str = "cofferdam.toml";
 
 /// The folder that the command line means.
 pub(super) fn folder(args: &SessionFolder) -> anyhow::Result<Sessions> {
@@ -20,12 +16,8 @@ pub(super) fn folder(args: &SessionFolder) -> anyhow::Result<Sessions> {
 
 /// The operator's file that the command line means, if there is one.
 pub(super) fn config(args: &SessionFolder) -> anyhow::Result<Option<Config>> {
-    let path = match &args.config {
-        Some(path) => path,
-        None if Path::new(CONFIG).is_file() => Path::new(CONFIG),
-        None => return Ok(None),
-    };
-    Ok(Some(Config::load(path, &Layers::of_process(Vec::new()))?))
+    let layers = Layers::of_process(Vec::new());
+    Ok(super::operators_file(args.config.as_deref(), &layers)?)
 }
 
 /// The folder of an operator's file, or the person's own.
