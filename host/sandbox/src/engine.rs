@@ -176,10 +176,15 @@ impl Sandbox {
         ticker.add_engine(counted.engine.weak());
         let runtime = guest_runtime(&config)?;
         let workers = runtime.metrics().num_workers();
+        let lanes = Lanes::new(runtime.handle().clone(), workers);
+        ticker.each_tick({
+            let lanes = Arc::downgrade(&lanes);
+            move || lanes.upgrade().iter().for_each(Lanes::relieve)
+        });
         Ok(Self {
             shared: Arc::new(Shared {
                 crowd: Crowd::new(workers),
-                lanes: Lanes::new(runtime.handle().clone(), workers),
+                lanes,
                 allocation,
                 counted: Arc::new(counted),
                 uncounted: Mutex::new(None),

@@ -4,7 +4,8 @@
 //! over a few at a time: waking the thread that waits for them takes as long as another call.
 //!
 //! A call that is not over in its first turn, which the ticker ends within a millisecond, goes on as a
-//! task of its own. When a lane is held up, another one opens, up to one for each worker.
+//! task of its own. When a lane is held up, another one opens, up to one for each worker. A turn may also last:
+//! nothing cuts an instruction that fills memory. So the ticker looks after what waits behind one.
 
 use crate::brake::now;
 use futures::FutureExt as _;
@@ -38,13 +39,15 @@ pub(crate) struct Lanes<E> {
 
 struct Queue<E> {
     waiting: VecDeque<BoxFuture<'static, E>>,
+    /// Ends that are not handed over yet.
+    ends: Vec<E>,
     /// Lanes that will look at what is waiting.
     open: usize,
 }
 
 impl<E: End> Lanes<E> {
     pub(crate) fn new(runtime: Handle, lanes_max: usize) -> Arc<Self> {
-        let queue = Mutex::new(Queue { waiting: VecDeque::new(), open: 0 });
+        let queue = Mutex::new(Queue { waiting: VecDeque::new(), ends: Vec::new(), open: 0 });
         Arc::new(Self { runtime, lanes_max, queue, began: AtomicU64::new(0) })
     }
 
@@ -52,10 +55,33 @@ impl<E: End> Lanes<E> {
     pub(crate) fn begin(self: &Arc<Self>, call: BoxFuture<'static, E>) {
         let mut queue = self.lock();
         queue.waiting.push_back(call);
-        if queue.open == 0 || now().saturating_sub(self.began.load(Ordering::Relaxed)) > HELD_UP_US
-        {
+        if queue.open == 0 || self.is_held_up() {
             self.open(queue);
         }
+    }
+
+    /// Hands over all ends, this one last.
+    fn hand_over(&self, last: Option<E>) {
+        let ends = std::mem::take(&mut self.lock().ends);
+        ends.into_iter().chain(last).for_each(End::hand_over);
+    }
+
+    /// Looks after what waits behind a call that keeps its thread. Called at every tick.
+    pub(crate) fn relieve(self: &Arc<Self>) {
+        if !self.is_held_up() {
+            return;
+        }
+        let mut queue = self.lock();
+        let ends = std::mem::take(&mut queue.ends);
+        match queue.waiting.is_empty() {
+            true => drop(queue),
+            false => self.open(queue),
+        }
+        ends.into_iter().for_each(End::hand_over);
+    }
+
+    fn is_held_up(&self) -> bool {
+        now().saturating_sub(self.began.load(Ordering::Relaxed)) > HELD_UP_US
     }
 
     fn open(self: &Arc<Self>, mut queue: MutexGuard<'_, Queue<E>>) {
@@ -71,44 +97,43 @@ impl<E: End> Lanes<E> {
 
     async fn lane(self: Arc<Self>) {
         let mut turn = now();
-        let mut ends = Vec::with_capacity(ENDS_MAX);
-        while let Some(mut call) = self.next() {
+        let mut end = None;
+        while let Some(mut call) = self.next(end.take()) {
             let began = now();
             self.began.store(began, Ordering::Relaxed);
-            let mut end = turn_of(&mut call).await;
+            end = turn_of(&mut call).await;
             if end.is_none() && now() - began < HELD_UP_US {
                 // The epoch may have been advanced for the sake of this very call.
                 end = turn_of(&mut call).await;
             }
-            match end {
-                Some(end) => ends.push(end),
-                None => drop(self.runtime.spawn(call.map(End::hand_over))),
+            if end.is_none() {
+                self.runtime.spawn(call.map(End::hand_over));
             }
             let ended = now();
-            let held_up = ended - began > HELD_UP_US;
-            if held_up || ends.len() == ENDS_MAX {
-                ends.drain(..).for_each(End::hand_over);
-            }
-            if held_up {
+            if ended - began > HELD_UP_US {
                 let queue = self.lock();
                 if !queue.waiting.is_empty() {
                     self.open(queue);
                 }
             }
             if ended - turn > TURN_US {
-                ends.drain(..).for_each(End::hand_over);
+                self.hand_over(end.take());
                 tokio::task::yield_now().await;
                 turn = now();
             }
         }
-        ends.into_iter().for_each(End::hand_over);
     }
 
-    /// The next call; if there is none, the lane is closed.
-    fn next(&self) -> Option<BoxFuture<'static, E>> {
+    /// Takes the end of a call, and gives the next one; if there is none, the lane is closed.
+    fn next(&self, end: Option<E>) -> Option<BoxFuture<'static, E>> {
         let mut queue = self.lock();
+        queue.ends.extend(end);
         let next = queue.waiting.pop_front();
         queue.open -= usize::from(next.is_none());
+        let together = next.is_none() || queue.ends.len() >= ENDS_MAX;
+        let ends = if together { std::mem::take(&mut queue.ends) } else { Vec::new() };
+        drop(queue);
+        ends.into_iter().for_each(End::hand_over);
         next
     }
 
@@ -185,6 +210,35 @@ mod tests {
         let (say, said) = std::sync::mpsc::channel();
         lanes.begin(Box::pin(async move { Box::new(move || say.send(()).unwrap()) as Said }));
         said.recv().unwrap();
+        open.send(()).unwrap();
+    }
+
+    /// Both come at once, so that nothing looks held up when the second one comes.
+    #[test]
+    fn what_waits_behind_a_call_that_keeps_its_thread_is_relieved() {
+        let runtime = runtime();
+        let lanes = Lanes::<Said>::new(runtime.handle().clone(), 2);
+        let (open, gate) = std::sync::mpsc::channel::<()>();
+        let (say, said) = std::sync::mpsc::channel();
+        let (before, after) = (say.clone(), say);
+        {
+            let mut queue = lanes.lock();
+            let mut call = |call: BoxFuture<'static, Said>| queue.waiting.push_back(call);
+            call(Box::pin(async move { Box::new(move || before.send(1).unwrap()) as Said }));
+            call(Box::pin(async move {
+                gate.recv().unwrap();
+                Box::new(|| ()) as Said
+            }));
+            call(Box::pin(async move { Box::new(move || after.send(2).unwrap()) as Said }));
+            lanes.open(queue);
+        }
+        let mut told = Vec::new();
+        while told.len() < 2 {
+            lanes.relieve();
+            told.extend(said.recv_timeout(Duration::from_millis(1)));
+        }
+        told.sort_unstable();
+        assert_eq!(told, [1, 2]);
         open.send(()).unwrap();
     }
 }

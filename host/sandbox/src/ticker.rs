@@ -43,6 +43,7 @@ struct Shared {
 struct Door {
     arrived: Vec<WatchedCall>,
     engines: Vec<EngineWeak>,
+    each_tick: Option<Arc<dyn Fn() + Send + Sync>>,
     asleep: bool,
     stop: bool,
 }
@@ -71,6 +72,11 @@ impl Ticker {
     /// Advances the epoch of one more engine.
     pub(crate) fn add_engine(&self, engine: EngineWeak) {
         lock(&self.shared.door).engines.push(engine);
+    }
+
+    /// Does this at every tick, while calls run.
+    pub(crate) fn each_tick(&self, work: impl Fn() + Send + Sync + 'static) {
+        lock(&self.shared.door).each_tick = Some(Arc::new(work));
     }
 
     /// Watches a call from now until its brake is dropped. Its deadline does not come before `due`,
@@ -123,7 +129,7 @@ impl Shared {
         let mut watched = lock(&self.watched);
         let mut idle = 0;
         loop {
-            let engines = {
+            let (engines, each_tick) = {
                 let mut door = lock(&self.door);
                 if door.stop {
                     return;
@@ -138,10 +144,13 @@ impl Shared {
                     idle = 0;
                     continue;
                 }
-                door.engines.clone()
+                (door.engines.clone(), door.each_tick.clone())
             };
             // Waking a call's task may run code of the embedder's executor, which may panic.
-            let _ = catch_unwind(AssertUnwindSafe(|| watched.tick(&engines)));
+            let _ = catch_unwind(AssertUnwindSafe(|| {
+                watched.tick(&engines);
+                each_tick.iter().for_each(|work| work());
+            }));
             std::thread::sleep(TICK);
         }
     }
